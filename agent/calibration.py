@@ -18,8 +18,7 @@ from ..tools.experiment.experiment import Experiment, carry_out
 from ..tools.experiment.schedules import Complete
 from ..tools.machine_profile.battery import Group, Stressor
 from ..tools.machine_profile.calibrate import base_rates, calibrate, period_for
-from ..tools.machine_profile.calibrated import Calibrated
-from ..tools.machine_profile.form import Profile, System, write
+from ..tools.machine_profile.form import Calibrated, Profile, System, write
 from ..tools.machine_profile.measure import bench as stressor_bench
 from ..tools.machine_profile.quota import quota_of, set_quota
 from ..tools.machine_profile.quota_conditions import CONDITIONS, QuotaConditions, calibration_table
@@ -125,14 +124,14 @@ class CalibrationResult:
     @property
     def answer(self) -> Mapping[str, Any]:
         """All that it found."""
-        from .report.machine_calibration import headline
+        from .report.machine import headline
 
         told = {"command": list(self.request.subject.command), "headline": headline(self.found)}
         return {"folder": str(self.folder), **told, **self.found.model_dump(mode="json")}
 
     def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
         """All that it found, and its words."""
-        from .report.machine_calibration import calibrated_text
+        from .report.machine import calibrated_text
 
         like = saved[0] if saved else self.folder
         return ShownAnswer(

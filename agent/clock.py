@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ..tools.execution.deadline import Deadline
+from ..tools.execution.expected import Deadline
 
 
 @dataclass

@@ -15,23 +15,21 @@ from ..tools.conclude import ConcludeResult
 from ..tools.execution.expected import Expected
 from ..tools.execution.progress import Remark
 from ..tools.execution.spawn import Spawner
-from ..tools.layer_choice import choose
+from ..tools.layers_here import choose
 from ..tools.machine import Machine
 from ..tools.verdict import Verdict, exit_code, left_for_time
 from .began import process_age_s
-from .child import ChildFile
 from .clock import BudgetClock
 from .closing import Status, append_end, closing
-from .finished import FinishedRun
 from .graph import Loop
 from .interface import Interface
 from .live import Live, clear_partial
 from .place import ProgramBench, place
 from .planning import Planning, planning
-from .record import bodies, limits_of, record_of
+from .record import FinishedRun, bodies, limits_of, record_of
 from .report.render import outputs
 from .report.summary import summary, text
-from .run_folder import RunFolder, write
+from .run_folder import ChildFile, RunFolder, write
 from .schemas import schemas_digest
 from .session import DiagnosisEnding, DiagnosisRequest
 from .steering import GivenMore, Steering

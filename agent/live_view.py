@@ -5,8 +5,12 @@ It is drawn only when the diagnosis calls, so that nothing of ours runs while th
 
 from __future__ import annotations
 
+import argparse
+import os
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
@@ -18,6 +22,7 @@ from .progress import (
     ASCII_BARS,
     BARS,
     Figures,
+    JsonLines,
     Lines,
     bar_line,
     bins,
@@ -27,10 +32,11 @@ from .progress import (
     named,
     runs_so_far,
 )
-from .terminal import amount, printable
+from .terminal import LINES, amount, printable, speaks_unicode
 
 if TYPE_CHECKING:
     from .transcript import Decision, ToolEnd
+
 
 DRAW_EVERY_S = 0.25
 MOST_BINS = 48
@@ -126,3 +132,26 @@ class LiveView(Lines):
     def _axis(self, low: float, high: float, width: int) -> str:
         left, right = amount(low, self.unit), amount(high, self.unit)
         return left + right.rjust(width - len(left)) if width > len(left) + len(right) else left
+
+
+def has_live_view(quiet: bool, as_json: bool) -> bool:
+    """Tell whether standard error is a terminal that can redraw, and whether that is wanted."""
+    return sys.stderr.isatty() and not quiet and not as_json and os.environ.get("TERM", "dumb") != "dumb"
+
+
+@contextmanager
+def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[Lines]:
+    """Choose how to tell."""
+    quiet = quiet and not arguments.verbose  # the flag goes before the settings file
+    lines: Lines
+    if has_live_view(quiet, arguments.json):
+        pass  # rich costs 80 ms
+
+        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=arguments.verbose)
+    else:
+        kind = JsonLines if arguments.json == LINES else Lines
+        lines = kind(unit, quiet=quiet, verbose=arguments.verbose)
+    try:
+        yield lines
+    finally:
+        lines.close()

@@ -50,7 +50,7 @@ def instead(words: Sequence[str]) -> str:
 
 def _report(named: Sequence[str]) -> str:
     """Say where the report of a run is, or that of the last run which has one."""
-    from .commands.meant import run_meant
+    from .commands.checking import run_meant
     from .settings import effective
 
     out = effective({})[0].out

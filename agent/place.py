@@ -16,9 +16,8 @@ from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.subject import Subject
 from ..tools.survey import survey
-from .child import ChildFile, end_orphan
 from .interface import Interface
-from .run_folder import RunFolder
+from .run_folder import ChildFile, RunFolder, end_orphan
 from .session import base_launch, launcher_of
 
 
@@ -91,8 +90,7 @@ def _elsewhere(
     ran: Callable[[float], None],
     lenient: bool,
 ) -> Iterator[ProgramBench]:
-    from ..tools.fleet.needed import refuse_missing
-    from ..tools.fleet.where import read_where
+    from ..tools.fleet.where import read_where, refuse_missing
 
     refuse_missing(read_where(subject.on))
     from ..tools.fleet.ready import fleet_bench

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from ..knowledge.errors import VgoError
 from ..prompts.render import versions
-from .model.choice import ModelChoice
-from .model.chosen import open_source
+from .model.chosen import ModelChoice, open_source
 from .model.facts import ModelFacts, facts_of
 from .model.language_model import LanguageModel, ModelFailed
 from .planners import PLANNERS

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..tools.case import changes_system
 from ..tools.execution.progress import ProgressEvent, Remark, RunEnded, SettingRestored
-from .asking import ask, ask_program
 from .consent import unanswered
+from .interface import ask, ask_program
 from .terminal import amount, printable, raw
 
 if TYPE_CHECKING:

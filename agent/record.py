@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
+from ..knowledge.loader import Knowledge
 from ..tools.case import Finished, Record, Store
-from ..tools.subject import Limits
+from ..tools.machine import Machine
+from ..tools.plan import NO_PLAN, TrialPlan
+from ..tools.subject import Limits, Subject
 from .transcript import Approval, Decision, Event, EventBody, LimitsChanged, RunStart, ToolEnd, ToolStart
 
 B = TypeVar("B", bound=EventBody)
@@ -43,3 +47,24 @@ def record_of(events: Sequence[Event], store: Store) -> Record:
 def _finished(decision: Decision, end: ToolEnd, began_s: float | None = None, standing: str = "") -> Finished:
     said = (end.result, end.artefacts, end.error)
     return Finished(end.call_id, decision.tool, decision.arguments, *said, standing, began_s, end.elapsed_s)
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """Everything a reader needs; nothing here changes the run."""
+
+    events: Sequence[Event]
+    record: Record
+    subject: Subject
+    limits: Limits
+    machine: Machine
+    knowledge: Knowledge
+    planner: str
+    tip: str
+    """Hash of the verdict event: the anchor printed in the report."""
+    seconds: float
+    """Wall time of the whole diagnosis, over all sessions."""
+    agent_seconds: float
+    """Of those, what was not the user's program."""
+    run_dir: str
+    plan: TrialPlan = NO_PLAN

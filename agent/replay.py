@@ -22,7 +22,7 @@ from .experiment import read_experiment
 from .experiment_folder import ANSWER, experiment_in
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope, promise_changed
-from .model.choice import ModelChoice
+from .model.chosen import ModelChoice
 from .model.facts import ModelFacts
 from .model.language_model import LanguageModel
 from .model.retold import Retold

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import Frozen
 from ..layers.launcher import Launcher, open_launcher
-from ..tools.execution.deadline import NEVER, Deadline
-from ..tools.execution.expected import FIRST_RUNS, Expected
+from ..tools.execution.expected import FIRST_RUNS, NEVER, Deadline, Expected
 from ..tools.execution.judge import judge
 from ..tools.execution.launch import Launch
 from ..tools.execution.progress import SettingRestored
@@ -27,11 +26,10 @@ from ..tools.mitigation.restore import restore
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import LOCAL, Limits, Subject
 from .began import process_age_s
-from .child import ChildFile, end_orphan
 from .clock import BudgetClock
 from .ending import goes_on_with
-from .model.choice import ModelChoice
-from .run_folder import RunFolder, write
+from .model.chosen import ModelChoice
+from .run_folder import ChildFile, RunFolder, end_orphan, write
 
 if TYPE_CHECKING:
     from .interface import Interface

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import difflib
 import os
+import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
+import tomlkit
 from platformdirs import user_config_path
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from tomlkit.exceptions import TOMLKitError
 
 from ..knowledge.errors import VgoError
-from ..knowledge.user_files import regular
+from ..knowledge.files import regular
 from ..tools.amount import LONGEST
 from ..tools.subject import LOCAL, Limits
 
@@ -139,3 +143,34 @@ def _refusal(given: Mapping[str, SettingValue], error: ValidationError) -> VgoEr
     should = first["msg"].replace("Input should", "it should", 1).replace("a valid tuple", "a list")
     there = "" if source.place.startswith("--") else "; correct it there"
     return VgoError(f"{source.place} is {source.value!r}, but {should}{there}.")
+
+
+def set_in_file(key: str, value: str) -> Path:
+    """Write a setting, or take it out when its value is empty; return the file. It is written whole or not at all."""
+    path = config_file().resolve()  # a link to a file elsewhere stays a link
+    try:
+        document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+        if value:
+            document[key] = value
+        elif key in document:
+            del document[key]
+        _write(path, tomlkit.dumps(document))
+    except (TOMLKitError, UnicodeDecodeError) as error:
+        raise VgoError(f"{path} is not TOML ({error}); correct it there.") from error
+    except OSError as error:
+        raise VgoError(f"{path} cannot be written ({error.strerror}); set XDG_CONFIG_HOME, or use --model.") from error
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode if path.exists() else 0o600
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), mode & 0o777)
+    try:
+        os.replace(file.name, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(file.name)
+        raise

@@ -17,7 +17,7 @@ from ..knowledge.loader import Knowledge
 from ..tools.base import Outcome, Result, ToolError
 from ..tools.case import NO_FILES, Case, Contents, Finished, Record
 from ..tools.execution.bench import Bench
-from ..tools.execution.deadline import Deadline
+from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
 from ..tools.machine import Machine
 from ..tools.row import Row
@@ -31,8 +31,8 @@ from ..tools.subject import Limits
 from ..tools.tool import Tool
 from .clock import BudgetClock
 from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, ShownAnswer, carry_on, opened
-from .finished import FinishedRun
 from .interface import Interface
+from .record import FinishedRun
 from .run_folder import RunFolder
 from .session import try_once, way_of
 from .transcript import Decision, ToolEnd

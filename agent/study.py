@@ -13,8 +13,7 @@ from pydantic import Field
 from ..tools.execution.bench import Bench
 from ..tools.execution.row_log import rows_in
 from ..tools.execution.series import Measuring
-from ..tools.experiment.applied import AppliedConditions
-from ..tools.experiment.condition import Condition
+from ..tools.experiment.executor import AppliedConditions, Condition
 from ..tools.experiment.experiment import Experiment, carry_out
 from ..tools.experiment.schedules import Complete
 from ..tools.machine import busy_words
@@ -22,8 +21,7 @@ from ..tools.one_level import on_one_level
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
 from ..tools.statistics.exchange import FEWEST
-from ..tools.study.design import StudyDesign
-from ..tools.study.laid_out import StudyScope
+from ..tools.study.design import StudyDesign, StudyScope
 from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured

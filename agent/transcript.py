@@ -18,15 +18,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ..knowledge.absence import is_empty, is_none
 from ..knowledge.errors import VgoError
-from ..knowledge.shape import Frozen
-from ..knowledge.wrong import first
+from ..knowledge.files import first
+from ..knowledge.shape import Frozen, is_empty, is_none
 from ..tools.durable import sync, write
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import Limits, Subject
-from .model.facts import ModelFacts
-from .model.said import Said
+from .model.facts import ModelFacts, Said
 
 GENESIS = "0" * 64
 FORMAT = 1

@@ -26,17 +26,16 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 import numpy as np
 from scipy.stats import binomtest, mannwhitneyu, norm
 
-from vgo_agent.tools.analysis.analysis import Analysis
-from vgo_agent.tools.analysis.groups import Analyses, analyse_groups
-from vgo_agent.tools.analysis.question import AnalysisOptions
+from vgo_agent.tools.analysis.analyse import Analyses, analyse_groups
+from vgo_agent.tools.analysis.analysis import Analysis, AnalysisOptions
 from vgo_agent.tools.claim import Arms, Claim, claim
 from vgo_agent.tools.recorded.shapes import Observations
+from vgo_agent.tools.statistics.association.clusters import FactorAssociation
 from vgo_agent.tools.statistics.association.columns import Columns
 from vgo_agent.tools.statistics.association.factors import associate
-from vgo_agent.tools.statistics.association.results import FactorAssociation
 from vgo_agent.tools.statistics.comparison.description import describe_arms
-from vgo_agent.tools.statistics.labels.cut import parse
-from vgo_agent.tools.statistics.sd_interval import log_sd_interval
+from vgo_agent.tools.statistics.labels.cut_search import parse
+from vgo_agent.tools.statistics.spread import log_sd_interval
 from vgo_agent.tools.statistics.values import FloatArray, IntArray
 
 Row = tuple[str, ...]

@@ -26,15 +26,13 @@ from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.series import Measuring
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.experiment.applied import AppliedConditions
-from vgo_agent.tools.experiment.condition import OUTSIDE
+from vgo_agent.tools.experiment.executor import OUTSIDE, AppliedConditions
 from vgo_agent.tools.experiment.experiment import Experiment, carry_out
 from vgo_agent.tools.experiment.schedules import Repeat
 from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.engine import Fleet
-from vgo_agent.tools.fleet.host import First, Host
+from vgo_agent.tools.fleet.host import First, Host, HostAnswer, Order, Sight
 from vgo_agent.tools.fleet.link import BENCH, Link
-from vgo_agent.tools.fleet.messages import HostAnswer, Order, Sight
 from vgo_agent.tools.fleet.ready import fleet_bench
 from vgo_agent.tools.fleet.where import Where
 from vgo_agent.tools.machine import Machine

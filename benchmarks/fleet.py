@@ -16,13 +16,13 @@ import numpy as np
 from cluster import QUIET, TRUE, simulated, subject
 from distributed import get_worker
 
-from vgo_agent.tools.analysis.question import AnalysisOptions
+from vgo_agent.tools.analysis.analysis import AnalysisOptions
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.experiment.applied import AppliedConditions
+from vgo_agent.tools.experiment.executor import AppliedConditions
 from vgo_agent.tools.experiment.experiment import Experiment, carry_out
 from vgo_agent.tools.experiment.schedules import Complete
 from vgo_agent.tools.fleet.bench import FleetBench
-from vgo_agent.tools.fleet.messages import HostAnswer, Order
+from vgo_agent.tools.fleet.host import HostAnswer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
 from vgo_agent.tools.recorded.shapes import Observations
 from vgo_agent.tools.statistics.fleet.odd import odd

@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from vgo_agent.agent.report.canvas import standalone
+from vgo_agent.agent.report.fleet_figures import picture
 from vgo_agent.agent.report.machine import HEADER, bound_words, summary_row
-from vgo_agent.agent.report.machine_figure import picture
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.resolve import resolve
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.machine_profile.applications import read_applications
-from vgo_agent.tools.machine_profile.calibrated import Calibrated
 from vgo_agent.tools.machine_profile.compare import MachineComparison, compare
-from vgo_agent.tools.machine_profile.form import Profile, Quota, read
+from vgo_agent.tools.machine_profile.form import Calibrated, Profile, Quota, read, read_applications
 from vgo_agent.tools.machine_profile.measure import bench
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")

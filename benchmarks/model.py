@@ -28,8 +28,7 @@ from random_gguf import BILLION_AND_A_HALF, write
 
 from vgo_agent.agent.answers.answer import TEMPLATES
 from vgo_agent.agent.answers.conversation import Conversation
-from vgo_agent.agent.model.choice import ModelChoice
-from vgo_agent.agent.model.chosen import SHIPPED, model_choice, open_source
+from vgo_agent.agent.model.chosen import SHIPPED, ModelChoice, model_choice, open_source
 from vgo_agent.agent.model.language_model import LanguageModel
 from vgo_agent.agent.model.process import ModelProcess
 from vgo_agent.agent.planners.base import Choice, Planner, View
@@ -37,10 +36,10 @@ from vgo_agent.agent.planners.llama import ONLY, Llama
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.planning import asking, told_by
 from vgo_agent.agent.settings import UserSettings
+from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.random_legal import RandomLegal
-from vgo_agent.evals.recorded.folders import CASES
 from vgo_agent.evals.recorded.given import USUAL
+from vgo_agent.evals.recorded.manifest import CASES
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 from vgo_agent.agent.answers.answer import QuestionAnswer
 from vgo_agent.agent.answers.checker import Objection, objections, sentences
 from vgo_agent.agent.answers.fact import CitableFact
-from vgo_agent.agent.answers.sentence_choice import SentenceChoice
-from vgo_agent.agent.answers.speaker import Speaker
-from vgo_agent.agent.planners.base import View
-from vgo_agent.agent.planners.menu import menu
+from vgo_agent.agent.answers.speaker import SentenceChoice, Speaker
+from vgo_agent.agent.planners.base import View, menu
 from vgo_agent.agent.planners.state import quoted
 from vgo_agent.knowledge.loader import Knowledge
 from vgo_agent.tools.base import ToolError

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vgo_agent.agent.model.states import FILE
-from vgo_agent.agent.planners.base import Choice, View
-from vgo_agent.agent.planners.menu import calls, menu
+from vgo_agent.agent.model.trial import FILE
+from vgo_agent.agent.planners.base import Choice, View, calls, menu
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case

@@ -23,7 +23,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from vgo_agent.tools.statistics.surface.catalogue import HYBRID, MODELS
-from vgo_agent.tools.statistics.surface.errors import errors, groups, unseen
+from vgo_agent.tools.statistics.surface.model import errors, groups, unseen
 from vgo_agent.tools.statistics.values import FloatArray
 from vgo_agent.tools.surface.axes import SurfaceAxis, axis_of, encode
 

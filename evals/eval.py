@@ -138,8 +138,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     refuse_unknown(arguments)
     from .recorded.given import given
     from .scores.difference import difference
-    from .scores.evaluate import choose, evaluate, named
-    from .scores.required import missed
+    from .scores.evaluate import choose, evaluate, missed, named
     from .scores.results import read, write
 
     everyone = given(tuple(getattr(arguments, "layers", ())), arguments.allow)
@@ -216,9 +215,9 @@ def _write_pages(arguments: argparse.Namespace, results: Results, found: Differe
 
 
 def _answer(arguments: argparse.Namespace, results: Results, found: Difference | None, misses: list[str]) -> None:
+    from .scores.page import words
     from .scores.summary import summarise
     from .scores.tables import duels
-    from .scores.words import words
 
     values = {
         "results": results.model_dump(mode="json"),

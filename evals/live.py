@@ -23,11 +23,10 @@ from ..agent.settings import effective
 from ..agent.terminal import answer, printable
 from ..agent.transcript import read
 from ..tools.findings import Findings
-from ..tools.layer_choice import named
+from ..tools.layers_here import named
 from .demo import only_here
-from .recorded.machine_words import machine_words
-from .scores.live_scores import LiveResults, LiveRow, judged, skipped
-from .scores.live_tables import live_markdown, live_words
+from .recorded.draft import machine_words
+from .scores.live_scores import LiveResults, LiveRow, judged, live_markdown, live_words, skipped
 from .scores.results import origin, write
 from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload

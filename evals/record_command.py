@@ -94,7 +94,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 def run_record(arguments: argparse.Namespace) -> int:
     """Record, or seal, and say whether the case can be scored."""
     _options_after(arguments)
-    from .recorded.folders import CASES
+    from .recorded.manifest import CASES
 
     where = [] if arguments.parent is None else ["--out", str(arguments.parent)]
     arguments.parent = arguments.parent or CASES
@@ -164,7 +164,7 @@ def _judged(folder: Path) -> tuple[str, ...]:
     """Name what makes the truth of a case doubtful; raise VgoError where it cannot be scored."""
     from .recorded.gate import admitted
     from .recorded.truth import read_truth
-    from .scores.agreement import doubts
+    from .scores.effects import doubts
 
     return doubts(admitted(folder), read_truth(folder))
 

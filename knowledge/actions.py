@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .absence import is_none
-from .shape import Frozen, Key
+from .shape import Frozen, Key, is_none
 
 Policy = Literal["fifo", "rr", "batch", "idle", "deadline"]
 Controller = Literal["cpu", "cpuset", "memory"]

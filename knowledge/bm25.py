@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 K1, B = 1.2, 0.75
 STOP = frozenset(
@@ -67,3 +68,22 @@ def _undoubled(root: str) -> str:
     """Undo the consonant that the ending doubled, `pinn` to `pin` (Porter, step 1b); `add` had it before."""
     doubled = len(root) > 3 and root[-1] == root[-2] and root[-1] not in KEPT
     return root[:-1] if doubled else root
+
+
+class Ranking(NamedTuple):
+    """Keys, the best first, and how much their places count."""
+
+    weight: float
+    keys: Sequence[str]
+
+
+def fused(rankings: Iterable[Ranking], offset: float) -> dict[str, float]:
+    """Score each key by the sum of weight / (offset + place), best first; ties by key.
+
+    The larger the offset, the less the first places count before the later ones.
+    """
+    scores: dict[str, float] = defaultdict(float)
+    for weight, keys in rankings:
+        for place, key in enumerate(keys, start=1):
+            scores[key] += weight / (offset + place)
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from .actions import Apply, ControlGroup, Gpu, Precondition, Spawn, Verify
-from .patterns import overlap
 from .schema import KnownFactor, Mitigation
+from .shape import overlap
 
 PROOF = {
     "affinity": "affinity",

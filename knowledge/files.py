@@ -2,17 +2,141 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from .errors import VgoError
 from .schema import Entry
-from .user_files import parsed_yaml, regular
-from .wrong import first
+
+_MAPPING = "is no mapping; write `key: value` lines below it"
+_LIST = "is no list; write one, such as [a, b]"
+_NUMBER = "is no number; write one"
+_WHOLE = "is no whole number; write one"
+_TRUTH = "is neither true nor false; write one of them"
+_CHOICE = "is none of those that it may be; write {expected}"
+PLAIN = {
+    "tuple_type": _LIST,
+    "list_type": _LIST,
+    "model_type": _MAPPING,
+    "dict_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+    "string_type": "is no text; put it in quotes",
+    "bool_type": _TRUTH,
+    "bool_parsing": _TRUTH,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "int_type": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_parsing_size": _WHOLE,
+    "int_from_float": _WHOLE,
+    "finite_number": "is no finite number; write one",
+    "greater_than": "has to be above {gt}; mend it",
+    "greater_than_equal": "has to be at least {ge}; mend it",
+    "less_than": "has to be below {lt}; mend it",
+    "less_than_equal": "has to be at most {le}; mend it",
+    "too_short": "has too few entries; give at least {min_length}",
+    "too_long": "has too many entries; give at most {max_length}",
+    "string_too_short": "is too short; give at least {min_length} letters",
+    "string_too_long": "is too long; give at most {max_length} letters",
+    "string_pattern_mismatch": "has not the form {pattern}; mend it",
+    "literal_error": _CHOICE,
+    "enum": _CHOICE,
+    "union_tag_invalid": "is none of those that it may be; write one of {expected_tags}",
+    "union_tag_not_found": "does not say which kind it is; add {discriminator}",
+    "extra_forbidden": "is not a known key; mend its spelling or take it out",
+    "missing": "is missing; add it",
+    "json_invalid": "is no JSON, or a part of one ({error}); restore it",
+}
+"""Kind of an error to the words that follow the name of the place, with the cure."""
+
+
+class Problem(NamedTuple):
+    """Something to mend."""
+
+    place: tuple[int | str, ...]
+    """Keys and indices that lead to it."""
+    what: str
+
+    @property
+    def where(self) -> str:
+        """Name the place."""
+        return ".".join(map(str, self.place)) or "the file"
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def first(error: ValidationError) -> Problem:
+    """Give the one to mend first: a misspelt key is both unknown and missing."""
+    one = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    return Problem(one["loc"], words(one))
+
+
+def words(one: ErrorDetails) -> str:
+    """Say what is wrong and what mends it."""
+    if plain := PLAIN.get(one["type"]):
+        return plain.format(**one.get("ctx", {}))
+    return f"{one['msg'].removeprefix('Value error, ').replace('Input should', 'it should')}; mend it"
+
+
+TOO_DEEP, DEEPEST = "it is nested too deeply", 500
+"""Levels; the YAML reader in C has one of its own calls a level, and no limit but its stack."""
+
+
+def regular(path: Path) -> Path:
+    """Refuse a pipe or a device, which would be waited for, or be empty at the second look; a missing file passes."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return path
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise VgoError(f"{path} is a pipe or a device, and not a file: save what it gives, as in `cat {path} > FILE`.")
+    return path
+
+
+def parsed_json(text: str | bytes) -> Any:
+    """Parse JSON; raises ValueError, also where it is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise json.JSONDecodeError(TOO_DEEP, "", 0) from None
+
+
+def parsed_yaml(text: str) -> Any:
+    """Parse YAML; raises yaml.YAMLError, also where it is nested too deeply, or a date or a number cannot be."""
+    if _depth_at_most(text) > DEEPEST and _depth(text) > DEEPEST:
+        raise yaml.YAMLError(TOO_DEEP)
+    try:
+        return yaml.load(text, Loader=yaml.CSafeLoader)
+    except RecursionError:
+        raise yaml.YAMLError(TOO_DEEP) from None
+    except ValueError as error:  # 2026-13-45, or more digits than Python reads
+        raise yaml.YAMLError(f"a date or a number in it cannot be read: {error}") from None
+
+
+def _depth_at_most(text: str) -> int:
+    """Bound the levels without parsing: what opens in a line, and what a line is indented by."""
+    indented = (len(line) - len(line.lstrip(" -?:")) for line in text.splitlines())
+    return text.count("[") + text.count("{") + max(indented, default=0)
+
+
+def _depth(text: str) -> int:
+    """Count the levels, by events; up to the place where it is no YAML."""
+    now = deepest = 0
+    with contextlib.suppress(yaml.YAMLError):
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            now += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            deepest = max(deepest, now)
+    return deepest
+
 
 M = TypeVar("M", bound=BaseModel)
 E = TypeVar("E", bound=Entry)

@@ -22,14 +22,12 @@ from chromadb.config import Settings
 from chromadb.errors import ChromaError
 from platformdirs import user_cache_path
 
-from .bm25 import Lexicon, words
-from .embedding import GgufVectors
+from .bm25 import Lexicon, Ranking, fused, words
 from .errors import VgoError
-from .fusion import Ranking, fused
 from .loader import HERE, Knowledge, load
 from .named import called, meant, mentioned
 from .passages import KnowledgePassage, by_thought, entry_of, passages, searchable
-from .vectors import CharacterVectors, Floats
+from .vectors import CharacterVectors, Floats, GgufVectors
 
 COLLECTION = "knowledge"
 VECTORS = "vectors.npz"
@@ -191,7 +189,7 @@ def _client(place: Path) -> Any:
 
 def _metadata(known: Knowledge, texts: dict[str, str], model: GgufVectors | None) -> dict[str, str]:
     """Tell apart indexes of other knowledge, of other code, and of other models."""
-    code = b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in ("vectors", "embedding", "index"))
+    code = b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in ("vectors", "index"))
     made = hashlib.sha256(repr(sorted(texts.items())).encode() + code)
     return {"digest": known.digest, "made": made.hexdigest(), "model": model.identity if model else "characters"}
 

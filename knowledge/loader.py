@@ -12,8 +12,7 @@ from .consistency import problems
 from .errors import VgoError
 from .files import duplicate_keys, read_entry
 from .schema import KnownFactor, Mitigation
-from .terms import term_problems
-from .wording import wording_problems
+from .terms import term_problems, wording_problems
 
 HERE = Path(__file__).parent
 

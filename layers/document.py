@@ -10,8 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from ..knowledge.errors import VgoError
-from ..knowledge.user_files import parsed_yaml, regular
-from ..knowledge.wrong import Problem, words
+from ..knowledge.files import Problem, parsed_yaml, regular, words
 
 DocumentPath = tuple[int | str, ...]
 """Steps from the top of a YAML file to a value in it."""

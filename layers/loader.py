@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from platformdirs import user_config_path
 
 from ..knowledge.errors import VgoError
+from ..knowledge.files import Problem
 from ..knowledge.near import did_you_mean, near_names
-from ..knowledge.patterns import overlap
-from ..knowledge.wrong import Problem
+from ..knowledge.shape import overlap
 from .document import read_document
 from .probes.base import Probe
 from .probes.block import BlockProbe

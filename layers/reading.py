@@ -2,18 +2,117 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
 from ..knowledge.errors import VgoError
-from ..knowledge.wrong import Problem
+from ..knowledge.files import Problem
 from .document import Document, DocumentPath, line_of, read_document, twice, wrong
 from .schema import Column, Extract, Layer
 from .sharp import is_sharp, read_sharp
-from .soundness import unsound
 from .trust import shipped
+from .words import LAUNCHING, NAMES, WHOLE, own_names
+
+RESERVED = ("order", "condition", "pair", "ok", "exit_code", "survivors", "outcome", "wall_s", "layers", "run_index")
+"""Columns that every run table has."""
+ADDING = ("sum", "mean", "min", "max")
+
+
+def unsound(layer: Layer, stem: str) -> Iterator[Problem]:
+    """Find every problem that a layer has by itself; `stem` is the name of its file."""
+    if layer.key != stem:
+        yield Problem(("key",), f"its key is {layer.key}; rename the file or the key")
+    yield from _unsound_run(layer)
+    yield from _unsound_names(layer)
+    yield from _unsound_columns(layer)
+    if not (layer.columns or layer.run or layer.probe or layer.environment):
+        yield Problem((), "it collects nothing and changes nothing; give it `columns`, `run` or `environment`")
+
+
+def _unsound_run(layer: Layer) -> Iterator[Problem]:
+    if not layer.run:
+        return
+    try:
+        words = [layer.run] if layer.shell else shlex.split(layer.run)
+    except ValueError as error:
+        yield Problem(("run",), f"cannot be split into words ({error}); close the quotes")
+        return
+    if not any(match[1] in WHOLE for word in words for match in NAMES.finditer(word)):
+        yield Problem(("run",), "does not start the program; put $CMD $ARGS where it goes")
+
+
+def _unsound_names(layer: Layer) -> Iterator[Problem]:
+    """Find names in the command and in the environment that nobody fills in; a shell has variables of its own."""
+    for name in layer.parameters:
+        if own_names(name):
+            yield Problem(("parameters", name), f"${name.upper()} has a meaning of its own; choose another name")
+    known = {name.upper() for name in layer.parameters} | set(LAUNCHING if layer.kind == "launcher" else ())
+    texts = {("environment", key): (text, {key}) for key, text in layer.environment.items()}
+    if not layer.shell:
+        texts["run", ""] = (layer.run, set())
+    for (top, key), (text, also) in texts.items():
+        for match in NAMES.finditer(text):
+            if match[1] not in known | also and not own_names(match[1]):
+                cure = f"declare `{match[1].lower()}` in `parameters`, or write $${match[1]} for a plain dollar"
+                yield Problem((top, key) if key else (top,), f"${match[1]} is not declared; {cure}")
+
+
+def _unsound_columns(layer: Layer) -> Iterator[Problem]:
+    seen = Counter[str]()
+    for index, column in enumerate(layer.columns):
+        place = ("columns", index)
+        seen[column.name] += 1
+        if seen[column.name] == 2:
+            yield Problem((*place, "name"), f"the column {column.name} is declared twice; keep one")
+        if column.name.count("*") > 1:
+            yield Problem((*place, "name"), f"{column.name} has more than one `*`; keep the one that is filled in")
+        if column.name in RESERVED:
+            yield Problem((*place, "name"), f"every run table has a column {column.name}; choose another name")
+        if column.extract is None:
+            if not layer.probe:
+                yield Problem(place, f"nothing gives the column {column.name}; add `extract`, or name a `probe` above")
+        else:
+            for what in _unsound_extract(layer, column, column.extract):
+                yield Problem((*place, "extract"), what)
+
+
+def _unsound_extract(layer: Layer, column: Column, extract: Extract) -> Iterator[str]:
+    if extract.regex is not None:
+        yield from _unsound_regex(extract.regex, "*" in column.name)
+    if extract.json_path is not None:
+        yield from _unsound_path(extract.json_path)
+    if "*" in column.name and (extract.json_path or extract.csv) and not extract.key:
+        yield "nothing fills in the `*` of the name; say which field does with `key`"
+    texts = "\n".join((layer.run, *layer.environment.values()))
+    if extract.text == "file" and not any(name in texts for name in ("$FILE", "$FOLDER")):
+        yield "it reads a file that nobody writes; use $FILE in `run` or `environment`"
+    if column.type == "text" and extract.take in ADDING:
+        yield f"text has no {extract.take}; take the first or the last, or make it a number"
+
+
+def _unsound_regex(regex: str, filled_in: bool) -> Iterator[str]:
+    try:
+        groups = re.compile(regex, re.MULTILINE).groups
+    except re.error as error:
+        yield f"the regex {regex} does not compile ({error}); mend it"
+        return
+    if filled_in and groups != 2:
+        yield f"the regex {regex} has {groups} groups; give it two, the name for `*` and the value"
+
+
+def _unsound_path(path: str) -> Iterator[str]:
+    import jsonpath  # Takes a tenth of a second, and few layers need it.
+
+    try:
+        jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        yield f"the JSONPath {path} does not parse ({str(error).splitlines()[0]}); mend it"
 
 
 def read_layer(path: Path, backend: str = "") -> Layer:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from ..knowledge.absence import is_empty
+from ..knowledge.shape import is_empty
 
 Role = Literal["outcome", "factor", "consequence", "setting"]
 """consequence: grows because a run is slow (CPU time, timer ticks), so it explains nothing."""

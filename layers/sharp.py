@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..knowledge.errors import VgoError
-from ..knowledge.wrong import Problem
+from ..knowledge.files import Problem
 from .document import Document, last_holding, read_document
 from .schema import Column, Extract, Layer
 from .sharp_shape import refuse_unsound

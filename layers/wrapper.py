@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,10 +12,17 @@ from pathlib import Path
 from ..knowledge.errors import VgoError
 from .asking import refusal
 from .extract import Collector
-from .folder import own_folder
 from .probes.base import Probe, SpawnCommand
 from .schema import Layer, Value
 from .words import NAMES, Words, split
+
+
+def own_folder(what: str) -> tempfile.TemporaryDirectory[str]:
+    """Make an empty folder; its name tells the process and when that began, in clock ticks after boot."""
+    start = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    prefix = f"vgo-agent-{os.getpid()}-{start}-{what}-"
+    return tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)
+
 
 MOST_BYTES = 64 << 20
 """So much of what a wrapper wrote is read."""

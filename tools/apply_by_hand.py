@@ -8,8 +8,7 @@ from pydantic import Field
 
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
-from .experiment.applied import AppliedConditions
-from .experiment.condition import Condition
+from .experiment.executor import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Repeat
 from .measure import MeasureResult

@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..knowledge.absence import is_empty
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
+from ..knowledge.shape import is_empty
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .claim_words import in_a_word
 from .execution.screen import Proof
 from .execution.series import Series
-from .experiment.applied import AppliedConditions
-from .experiment.condition import AS_GIVEN, Condition
+from .experiment.executor import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Crossover, block_of, pairs_in
 from .failures import Failures, broken_by, expected_of, failures_of
@@ -24,8 +23,8 @@ from .interim import InterimLook, LookAtHalf, left_after, look_after, stopped_ea
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.checks import Check
 from .mitigation.launching import command_line
-from .mitigation.own import refuse_own
 from .mitigation.preconditions import unmet
+from .mitigation.scripts import refuse_own
 from .profiled import companions
 from .rank_factors import RankResult
 from .row import BASELINE

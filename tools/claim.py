@@ -13,9 +13,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .statistics.deviations import SQUARED, Measure, contributions, unit_sums
-from .statistics.exchange import FEWEST, RatioTest, ratio_test, side
-from .statistics.holm import holm_steps
+from .statistics.exchange import (
+    FEWEST,
+    SQUARED,
+    Measure,
+    RatioTest,
+    contributions,
+    holm_steps,
+    ratio_test,
+    side,
+    unit_sums,
+)
 from .statistics.values import LARGEST, FiniteResult, FloatArray, IntArray, number
 
 Direction = Literal["less", "more", "equivalent", "undecided"]
@@ -174,7 +182,7 @@ def _unit(x: FloatArray, y: FloatArray, arms: Arms) -> int:
 
     What both values of a pair share cancels, so pairs are asked for their differences.
     """
-    from .statistics.comparison.dependence import block_length  # scipy, which an app that only tells a claim can spare
+    from .statistics.comparison.resampling import block_length  # scipy, which an app that only tells a claim can spare
 
     if not arms.ordered:
         return arms.whole

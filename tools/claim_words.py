@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .claim import Claim, Direction, TooFew
-from .statistics.deviations import Measure
+from .statistics.exchange import Measure
 from .statistics.values import LARGEST
 
 

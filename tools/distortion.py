@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..knowledge.shape import Frozen
 from .claim import Arms, Claim, TooFew, claim
-from .experiment.rotation import LayerSet
+from .experiment.schedules import LayerSet
 from .statistics.labels.classes import label
 from .statistics.shape.describe import describe
 

@@ -13,13 +13,11 @@ import numpy as np
 from pydantic import Field
 from scipy.stats import mannwhitneyu
 
-from ..knowledge.absence import is_none
-from ..knowledge.shape import Frozen
+from ..knowledge.shape import Frozen, is_none
 from ..layers.schema import Column, Layer
 from .many import SLOT
 from .row import Row
-from .statistics.fleet.drain import Drained, drained
-from .statistics.fleet.levels import levels
+from .statistics.fleet.levels import Drained, drained, levels
 from .statistics.fleet.odd import Odd, odd
 from .statistics.fleet.shares import Shares, shares
 from .statistics.values import BoolArray, FloatArray, IntArray, IntervalEstimate

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..knowledge.absence import is_empty
-from ..knowledge.shape import Frozen
+from ..knowledge.shape import Frozen, is_empty
 from .group_facts import Limited
 
 BUSY = 0.5

@@ -9,22 +9,21 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from ..knowledge.absence import is_none
 from ..knowledge.errors import VgoError
+from ..knowledge.shape import is_none
 from .amount import amount
 from .base import Arguments, Outcome, Result
 from .case import Case
 from .execution.launcher_time import LauncherTime, launcher_time
 from .execution.series import Series
-from .experiment.applied import AppliedConditions
+from .experiment.executor import AppliedConditions
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Repeat
 from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import Hosts, hosts_of
 from .run_table import artefacts
-from .statistics.sd_interval import log_sd_interval
 from .statistics.shape.describe import DistributionShape, describe
-from .statistics.spread import ArmSummary, summarise
+from .statistics.spread import ArmSummary, log_sd_interval, summarise
 from .statistics.stopping.power import pairs_needed
 from .statistics.stopping.rule import OutcomesSoFar, Stopping, StoppingRule, looks
 from .statistics.stopping.rules import RULES

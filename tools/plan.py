@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..knowledge.absence import is_empty
 from ..knowledge.loader import Knowledge
 from ..knowledge.schema import Mitigation
-from ..knowledge.shape import Frozen
+from ..knowledge.shape import Frozen, is_empty
 
 Aim = Literal["sd", "mean"]
 """What a search makes small."""

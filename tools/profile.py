@@ -10,21 +10,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..knowledge.absence import is_none
+from ..knowledge.shape import is_none
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
-from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
 from .execution.expected import Expected
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
-from .experiment.applied import AppliedConditions
-from .experiment.condition import Condition
+from .experiment.executor import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
-from .experiment.rotation import BARE, LayerSet, Rotation, layer_sets, rotated
+from .experiment.schedules import BARE, LayerSet, Rotation, layer_sets, rotated
 from .failures import Failures, broken_among, expected_of, failures_of
+from .group_facts import demand
 from .hosts import Hosts, hosts_of
-from .layer_choice import LayerChoice, choose_once
+from .layers_here import LayerChoice, choose_once
 from .measure import MeasureResult
 from .row import BASELINE, FIXED, Row
 from .run_table import artefacts

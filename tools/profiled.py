@@ -6,13 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from ..layers.launcher import HOST
 from ..layers.schema import Layer
-from .case import Record
+from .case import Case, Record
 from .execution.samples import ITERATION, PREFIX, RUN
-from .experiment.rotation import LayerSet
+from .experiment.schedules import LayerSet
 from .many import SLOT
+from .measure import MeasureResult
 from .profile import ProfileResult
 from .run_table import RunTable
 from .statistics.values import BoolArray, FloatArray
@@ -139,3 +141,21 @@ def companions(record: Record, columns: Collection[str]) -> tuple[str, ...]:
 
 def _all_of(sets: Sequence[LayerSet]) -> list[str]:
     return [spec for spec in sets[0] if all(spec in one for one in sets)] if sets else []
+
+
+FEWEST = 4
+"""Runs of which a correlation can be told from chance at all."""
+
+
+def baseline_p(case: Case, later_is_worse: bool) -> float:
+    """Give the p-value that runs get worse (or better) with time in the baseline: Spearman's correlation, one-sided.
+
+    1 where it does not vary; 0 without a baseline, since nothing speaks against it then.
+    """
+    if not (measured := case.record.succeeded("measure")):
+        return 0.0
+    outcomes = case.record.runs(measured[-1]).outcome()[measured[-1].read(MeasureResult).warm_up :]
+    if outcomes.size < FEWEST or outcomes.min() == outcomes.max():
+        return 1.0
+    rises = later_is_worse == case.subject.lower_is_better
+    return float(spearmanr(np.arange(outcomes.size), outcomes, alternative="greater" if rises else "less").pvalue)

@@ -19,19 +19,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from ..knowledge.absence import is_none
-from ..knowledge.shape import Frozen
+from ..knowledge.shape import Frozen, is_none
 from .base import Arguments, Outcome, Result
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case, Record
 from .look_up import uncounted
 from .profile import ProfileResult
+from .profiled import baseline_p
 from .run_table import described
+from .statistics.association.drift import drift_of
 from .statistics.association.factors import Association, Interaction, associate
-from .statistics.association.order import drift_of
 from .statistics.association.sift import more_than_in_proportion
 from .statistics.ranks import r_squared
-from .trend import baseline_p
 
 ORDER_SHARE = 0.1
 """Of alpha that the order of the runs may spend: a drift that matters is plain."""

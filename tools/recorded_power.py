@@ -9,14 +9,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from ..knowledge.errors import VgoError
-from .recorded.columns import numeric
-from .recorded.countable import refuse_beyond
+from .recorded.columns import numeric, refuse_beyond
+from .recorded.draft import of_runs, runs_of
 from .recorded.recorded import RecordedRuns
-from .recorded.sampled import of_runs, runs_of
-from .statistics.dependence import inflation
-from .statistics.stopping.alternative import Kind
+from .statistics.spread import inflation
 from .statistics.stopping.power import formula
-from .statistics.stopping.simulated_power import MOST_RUNS, Power, simulated_power
+from .statistics.stopping.simulated_power import MOST_RUNS, Kind, Power, simulated_power
 from .statistics.values import FiniteResult, FloatArray, finite
 
 LEAST_RECORDED = 20

@@ -16,8 +16,7 @@ from .case import Case
 from .claim import Claim, TooFew
 from .execution.expected import Expected
 from .execution.series import Series
-from .experiment.applied import AppliedConditions
-from .experiment.condition import AS_GIVEN, Condition
+from .experiment.executor import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.race import Elimination, Race, tabled
 from .failures import broken_by, expected_of

@@ -17,14 +17,13 @@ from typing import NamedTuple
 from ..knowledge.actions import Precondition
 from ..layers.launcher import Launcher
 from ..layers.probes.cgroup_tree import own_groups
-from ..layers.probes.heat import sensors
 from ..layers.probes.nvidia import Nvidia
+from ..layers.probes.thermal import sensors
 from .execution.conditions import group_without_real_time
 from .group_facts import autogrouped, limited
 from .machine import Machine
-from .mitigation.elf import kind_of_machine, read_elf
 from .mitigation.kernel_file import cpu_list, in_force
-from .mitigation.program import Program, input_files, inspect, starts_ranks
+from .mitigation.program import Program, input_files, inspect, kind_of_machine, read_elf, starts_ranks
 from .mitigation.run_group import places
 from .subject import Subject
 

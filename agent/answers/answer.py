@@ -11,9 +11,8 @@ from typing import Any
 from ...prompts.render import render
 from ..terminal import WIDTH
 from .checker import Objection
-from .fact import START, CitableFact
+from .fact import START, CitableFact, SuggestedCommand
 from .intents import ParsedQuestion
-from .steps import SuggestedCommand
 
 TEMPLATES = "templates"
 

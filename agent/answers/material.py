@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...knowledge.passages import KnowledgePassage
-from . import of_known, of_named, of_terms, steps
+from . import fact, of_known, of_terms
 from .cues import Intent
-from .fact import FactDraft
+from .fact import FactDraft, SuggestedCommand
 from .intents import ParsedQuestion, matter
 from .near import Near
 from .of_run import RunFacts
-from .steps import SuggestedCommand
 
 MOST_OTHERS = 3
 MOST_FOUND = 3
@@ -44,7 +43,7 @@ def material(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -
     found = _general(asked, run, search, near)
     if not asked.names or asked.intent not in NAMES_FIRST:
         return found
-    first = tuple(of_named.stands(asked, run))
+    first = tuple(of_known.stands(asked, run))
     rest = [one for one in found.direct if one not in first]
     keys = {name.partition(":")[2] for name in asked.names}
     rest.sort(key=lambda one: one.name.key not in keys)
@@ -72,13 +71,13 @@ def _why(run: RunFacts) -> Material:
         *run.of("not_visible")[:MOST_OTHERS],
         *run.of("hidden", "warning"),
     )
-    proposed = [*map(steps.explain, keys), *_ready(run)[:1], steps.report(run.evidence)]
+    proposed = [*map(fact.explain, keys), *_ready(run)[:1], fact.report(run.evidence)]
     return Material(direct, others, tuple(proposed), "explain", FEW)
 
 
 def _tried(run: RunFacts) -> Material:
     direct = run.of("tried", "relative") or run.of("nothing_tried")
-    return Material(direct, (*run.of("price", "levels", "untried"),), (steps.report(run.evidence),))
+    return Material(direct, (*run.of("price", "levels", "untried"),), (fact.report(run.evidence),))
 
 
 def _sure(run: RunFacts) -> Material:
@@ -86,42 +85,42 @@ def _sure(run: RunFacts) -> Material:
     direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
     seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
     more: tuple[FactDraft, ...] = (*seen, of_known.elsewhere())
-    return Material(direct, more, tuple(steps.check(run.evidence)))
+    return Material(direct, more, tuple(fact.check(run.evidence)))
 
 
 def _reproduce(run: RunFacts) -> Material:
     direct = (*run.of("reproduce"), *run.of("recorded"))
-    proposed = (*steps.recorded(run.evidence), *steps.check(run.evidence), steps.diagnose(run.evidence))
+    proposed = (*fact.recorded(run.evidence), *fact.check(run.evidence), fact.diagnose(run.evidence))
     return Material(direct, (*run.of("method", "machine", "planner"), of_known.elsewhere()), proposed)
 
 
 def _put_back(run: RunFacts) -> Material:
     direct = (*run.of("put_back"), *run.of("told")) or run.of("nothing_tried")
-    return Material(direct, run.of("recorded"), (steps.RESTORE,))
+    return Material(direct, run.of("recorded"), (fact.RESTORE,))
 
 
 def _not_measured(run: RunFacts) -> Material:
     direct = (*run.of("absent"), *run.of("hidden")) or run.of("set_aside")
-    return Material(direct, run.of("set_aside"), (steps.LAYERS,))
+    return Material(direct, run.of("set_aside"), (fact.LAYERS,))
 
 
 def _next(run: RunFacts) -> Material:
     direct = run.of("advice") or run.of("verdict")
-    proposed = [*([steps.export(run.winner)] if run.winner else ()), *_ready(run), steps.diagnose(run.evidence)]
+    proposed = [*([fact.export(run.winner)] if run.winner else ()), *_ready(run), fact.diagnose(run.evidence)]
     return Material(direct, (*run.of("untried")[:MOST_OTHERS], *run.of("warning")), tuple(proposed[:MOST_FOUND]))
 
 
 def _who(run: RunFacts) -> Material:
-    return Material(run.of("planner"), run.of("method", "recorded"), tuple(steps.check(run.evidence)))
+    return Material(run.of("planner"), run.of("method", "recorded"), tuple(fact.check(run.evidence)))
 
 
 def _machine(run: RunFacts) -> Material:
-    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (steps.LAYERS,))
+    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (fact.LAYERS,))
 
 
 def _spread(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
-    return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (steps.report(run.evidence),))
+    return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (fact.report(run.evidence),))
 
 
 def _classes(run: RunFacts) -> Material:
@@ -129,16 +128,16 @@ def _classes(run: RunFacts) -> Material:
     told = (*run.of("classes"), *run.of("cut"))
     direct = told or run.of("baseline")
     return Material(
-        direct, (*run.of("suspect")[:1], *(run.of("baseline") if told else ())), (steps.report(run.evidence),)
+        direct, (*run.of("suspect")[:1], *(run.of("baseline") if told else ())), (fact.report(run.evidence),)
     )
 
 
 def _runs(run: RunFacts) -> Material:
-    return Material(run.of("runs") or run.of("baseline"), run.of("classes", "baseline"), (steps.report(run.evidence),))
+    return Material(run.of("runs") or run.of("baseline"), run.of("classes", "baseline"), (fact.report(run.evidence),))
 
 
 def _fails(run: RunFacts) -> Material:
-    return Material(run.of("failing") or run.of("none_failed"), run.of("verdict"), (steps.report(run.evidence),))
+    return Material(run.of("failing") or run.of("none_failed"), run.of("verdict"), (fact.report(run.evidence),))
 
 
 def _summary(run: RunFacts) -> Material:
@@ -146,7 +145,7 @@ def _summary(run: RunFacts) -> Material:
     direct = (*run.of("verdict"), *reached, *run.of("suspect")[:1])
     came_of_it = run.of("price", key=run.winner) if run.winner else run.of("tried")[-1:]
     more = (*run.of("baseline"), *came_of_it, *run.of("nothing_tried", "warning", "tried", "price"))
-    return Material(direct, more, (steps.report(run.evidence),), "summarise", FEW)
+    return Material(direct, more, (fact.report(run.evidence),), "summarise", FEW)
 
 
 _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
@@ -180,7 +179,7 @@ def _effect(asked: ParsedQuestion, run: RunFacts) -> Material:
     direct, more, proposed = list[FactDraft](), list[FactDraft](), list[SuggestedCommand]()
     for key in dict.fromkeys(keys):
         tried = run.of("tried", key=key)
-        direct += (*tried, *run.of("relative", key=key)) or of_named.of_mitigation(key, run)
+        direct += (*tried, *run.of("relative", key=key)) or of_known.of_mitigation(key, run)
         if not tried:  # why it was left untried says already whether it can be tried here
             left = run.of("untried", key=key)
             here = () if left else of_known.here(known.mitigations[key], run.evidence)
@@ -196,11 +195,11 @@ def _effect(asked: ParsedQuestion, run: RunFacts) -> Material:
 def _proposals(key: str, run: RunFacts) -> Iterator[SuggestedCommand]:
     """What to do about one mitigation: keep it where it is the answer, try it where that can be done."""
     if key == run.winner:
-        yield steps.export(key)
+        yield fact.export(key)
     elif not run.of("tried", key=key):
         here = of_known.here(run.evidence.run.knowledge.mitigations[key], run.evidence)
         can = any(draft.kind == "here" for draft in here)
-        yield steps.attempt(key, run.evidence) if can else steps.explain(key)
+        yield fact.attempt(key, run.evidence) if can else fact.explain(key)
 
 
 def _cost(asked: ParsedQuestion, run: RunFacts) -> Material:
@@ -212,7 +211,7 @@ def _cost(asked: ParsedQuestion, run: RunFacts) -> Material:
     hurts = [draft for draft in entries if draft.kind == "hurts"]
     back = [fact for key in keys for fact in run.of("put_back", key=key)]
     direct_all: tuple[FactDraft, ...] = (*direct, *hurts) or run.of("nothing_tried")
-    return Material(direct_all, (*back, *run.of("warning")), tuple(map(steps.explain, keys[:1])))
+    return Material(direct_all, (*back, *run.of("warning")), tuple(map(fact.explain, keys[:1])))
 
 
 def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
@@ -229,7 +228,7 @@ def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
     if {"cluster", "container"} & set(asked.contexts):
         direct.append(of_known.elsewhere())
     formats = [FORMATS[context] for context in asked.contexts if context in FORMATS] or [""]
-    proposed = [steps.export(run.winner, one) for one in formats] if run.winner else _ready(run)
+    proposed = [fact.export(run.winner, one) for one in formats] if run.winner else _ready(run)
     more: tuple[FactDraft, ...] = (
         *kept,
         *run.of("advice"),
@@ -237,14 +236,14 @@ def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
         *run.of("warning"),
     )
     rest = tuple(one for one in more if one not in direct)
-    return Material(tuple(direct), rest, (*proposed, steps.diagnose(evidence)))
+    return Material(tuple(direct), rest, (*proposed, fact.diagnose(evidence)))
 
 
 def _ready(run: RunFacts) -> list[SuggestedCommand]:
     """Propose what was found, could be tried and was not; the first only, since each takes as long as the run."""
     left = {fact.key for fact in run.of("untried")}
     ready = (key for key, one in run.evidence.candidates.items() if key in left and one.automatic and not one.unmet)
-    return [steps.attempt(key, run.evidence) for key in list(ready)[:1]]
+    return [fact.attempt(key, run.evidence) for key in list(ready)[:1]]
 
 
 def _suspect(asked: ParsedQuestion, run: RunFacts) -> Material:
@@ -260,14 +259,14 @@ def _entries(asked: ParsedQuestion, run: RunFacts) -> Material:
     direct, more = list[FactDraft](), list[FactDraft]()
     for key in asked.keys("factor"):
         factor = known.factors[key]
-        direct += (*of_known.what(f"factor:{key}", evidence), *of_named.of_factor(factor, run))
+        direct += (*of_known.what(f"factor:{key}", evidence), *of_known.of_factor(factor, run))
         more += (*of_known.shows(factor, evidence), *of_known.cures(factor, evidence))
     for key in asked.keys("mitigation"):
         direct += of_known.what(f"mitigation:{key}", evidence)
-        direct += of_named.of_mitigation(key, run)
+        direct += of_known.of_mitigation(key, run)
         more += of_known.when(known.mitigations[key], evidence)
     keys = [name.partition(":")[2] for name in asked.names]
-    return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))
+    return Material(tuple(direct), tuple(more), tuple(map(fact.explain, keys[:1])))
 
 
 def _terms(asked: ParsedQuestion, run: RunFacts) -> Material:
@@ -276,7 +275,7 @@ def _terms(asked: ParsedQuestion, run: RunFacts) -> Material:
     direct = tuple(draft for key in keys for draft in of_terms.definition(key))
     kinds = dict.fromkeys(kind for key in keys for kind in of_terms.SHOWN.get(key, ("verdict",)))
     shown = tuple(fact for kind in kinds for fact in run.of(kind)[-1:])
-    return Material(direct, shown, (steps.report(run.evidence),), most_more=FEW)
+    return Material(direct, shown, (fact.report(run.evidence),), most_more=FEW)
 
 
 def _found(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
@@ -286,7 +285,7 @@ def _found(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> 
     direct = [draft for one in found for draft in of_known.note(one, asked.question, run.evidence)]
     keys = [one.key for one in found if one.kind != "note"]
     more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]
-    return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))
+    return Material(tuple(direct), tuple(more), tuple(map(fact.explain, keys[:1])))
 
 
 _OF_NAMES: Mapping[Intent, Callable[[ParsedQuestion, RunFacts], Material]] = {

@@ -1,4 +1,4 @@
-"""What is known lets one say: entries in their own words with their sources, and how they stand to this run."""
+"""What is known lets one say of the entries that a question names: their own words, and how they stand to this run."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from dataclasses import replace
 from ...knowledge.passages import KnowledgePassage, cited
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...tools.mitigation.preconditions import unmet
+from ...tools.rank_factors import RankedFactor
 from ..commands.alone import tried_here
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from . import names
-from .excerpt import excerpt
 from .fact import START, FactDraft
-from .of_run import RunFacts
+from .intents import ParsedQuestion
+from .near import excerpt
+from .of_run import MOST_WORDS, RunFacts, ranked
 
 MOST_SOURCES = 2
 MOST_NAMED = 8
-MOST_WORDS = 300
+MOST_QUOTED = 300
 
 
 def what(identity: str, evidence: Evidence) -> Iterator[FactDraft]:
@@ -80,7 +82,7 @@ def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
     reasons = candidate.unmet if candidate else (*found, *unmet(mitigation.applies, machine, subject, busy))
     sources = _sources((), key)
     if reasons:
-        words = quoted("; ".join(dict.fromkeys(reasons)), MOST_WORDS)
+        words = quoted("; ".join(dict.fromkeys(reasons)), MOST_QUOTED)
         yield FactDraft("not_here", name, words, (START,), sources, affirmed=False)
     elif not by_tool:
         yield FactDraft("by_person", name, calls=(START,), sources=sources, affirmed=False)
@@ -147,7 +149,7 @@ def _own_words(text: str, key: str, evidence: Evidence) -> str:
     """Give the words of an entry; those of the user's own file are quoted."""
     own = evidence.run.plan.own
     plain = " ".join(text.split()).rstrip(".")
-    return quoted(plain, MOST_WORDS) if own is not None and own.key == key else plain
+    return quoted(plain, MOST_QUOTED) if own is not None and own.key == key else plain
 
 
 def _named(factors: Sequence[KnownFactor]) -> str:
@@ -158,3 +160,62 @@ def _named(factors: Sequence[KnownFactor]) -> str:
 def _sources(references: Sequence[Citation], key: str) -> tuple[str, ...]:
     found = tuple(cited(reference) for reference in references[:MOST_SOURCES])
     return found or (f"what vgo-agent knows of {key}",)
+
+
+def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[FactDraft]:
+    """Say of each name how it stands in this run, mitigations first."""
+    for key in asked.keys("mitigation"):
+        yield from of_mitigation(key, run)
+    for key in asked.keys("factor"):
+        yield from of_factor(run.evidence.run.knowledge.factors[key], run)
+
+
+def of_mitigation(key: str, run: RunFacts) -> tuple[FactDraft, ...]:
+    """Tried, with its numbers; or not tried, with the reason."""
+    tried = (*run.of("tried", "relative", key=key), *run.of("levels", key=key))
+    if tried:
+        return (*tried, *run.of("price", key=key))
+    words = {"met": key in run.evidence.candidates}
+    name, calls = names.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]
+    return run.of("untried", key=key) or (FactDraft("never_tried", name, calls=calls, affirmed=False, words=words),)
+
+
+def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[FactDraft, ...]:
+    """Ranked, with its numbers; or why it was not."""
+    seen = run.of("suspect", "contrary", "not_visible", key=factor.key)
+    return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)
+
+
+def _beyond(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
+    """Look behind the first of the ranking, which alone are listed."""
+    found = (one for one in _ranking(run) if one.factor == factor.key)
+    return next((ranked(one, run.evidence) for one in found), None)
+
+
+def _grouped(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
+    """Find its column among those that another one stands for."""
+    known = run.evidence.run.knowledge
+    for group in _ranking(run):
+        if own := [name for name in group.members if factor.place(name)]:
+            found = ranked(group, run.evidence)
+            detail = f"{names.column(own[0], known)}, grouped with {found.name.shown}, {found.detail}"
+            return FactDraft("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
+    return None
+
+
+def _unranked(factor: KnownFactor, run: RunFacts) -> FactDraft:
+    """Set aside before, not measured at all, or not looked at."""
+    evidence, known = run.evidence, run.evidence.run.knowledge
+    name = names.of_factor(factor.key, known)
+    calls = evidence.calls("rank_factors")[-1:] or evidence.calls("conclude")[-1:]
+    aside = evidence.ranking.set_aside if evidence.ranking else {}
+    for column, why in aside.items():
+        if factor.place(column):
+            detail = f"{names.column(column, known)}, {quoted(why, MOST_WORDS)}"
+            return FactDraft("aside", name, detail, calls, affirmed=False)
+    kind = "not_ranked" if any(factor.place(column) for column in evidence.columns) else "unmeasured"
+    return FactDraft(kind, name, calls=calls, affirmed=False)
+
+
+def _ranking(run: RunFacts) -> tuple[RankedFactor, ...]:
+    return tuple(run.evidence.ranking.factors) if run.evidence.ranking else ()

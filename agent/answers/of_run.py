@@ -24,7 +24,7 @@ from ..report.tell import verdict_words
 from ..transcript import Approval, Decision, ToolEnd
 from . import names, of_runs
 from .fact import START, CitableFact, FactDraft, numbered
-from .of_trials import ratios, size, trials
+from .of_runs import ratios, size, trials
 
 MOST_FACTORS = 8
 MOST_WORDS, MOST_OF_VERDICT = 300, 500

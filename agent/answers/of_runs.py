@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from ...tools.case import Finished
+from ...tools.claim import Claim, Direction
+from ...tools.claim_words import word
+from ...tools.compare import CompareResult, confirmations
+from ...tools.comparison import Comparison, direction
+from ...tools.findings import Batch
 from ...tools.label import LabelResult
+from ...tools.statistics.exchange import Measure
 from ..planners.state import quoted
 from ..report.evidence import Evidence
-from ..report.numbers import number, percent, quantity, ratio
+from ..report.mitigations import untried
+from ..report.numbers import number, p_value, percent, quantity, ratio, statistic_name
 from . import names
 from .fact import FactDraft
 
@@ -75,3 +83,188 @@ def _purpose(call: Finished, evidence: Evidence) -> str:
         key = str(call.arguments.get("mitigation"))
         return f"pairs with {key if key in evidence.run.knowledge.mitigations else quoted(key)}"
     return FOR.get(call.tool, call.tool)
+
+
+OUTCOMES: Mapping[Direction, str] = {
+    "less": "not confirmed",
+    "more": "worse",
+    "equivalent": "not shown",
+    "undecided": "undecided",
+}
+MOST_REASON = 240
+MOST_UNTRIED = 16
+HELPED = ("helped", "confirmed too", "by hand")
+"""What came of a trial, where that says that the mitigation helps."""
+
+
+class MitigationTrial(NamedTuple):
+    """One mitigation that was applied."""
+
+    key: str
+    outcome: str
+    calls: tuple[str, ...]
+    comparison: Comparison | None
+    """The last one: of the confirming batch where there is one."""
+
+
+def effect(found: Comparison) -> str:
+    """Give the ratios of a comparison with their intervals, and how many pairs they are of."""
+    p = f", {p_value(found.spread.p_value)}" if isinstance(found.spread, Claim) else ""
+    return f"{ratios(found, 'spread', 'sd', 'mean')}{p}, {size(found)}"
+
+
+def ratios(found: Comparison, *measures: Measure) -> str:
+    """Give some ratios of a comparison with their intervals."""
+    return ", ".join(f"{statistic_name(measure)} ratio {found.shown(measure)}" for measure in measures)
+
+
+def size(found: Comparison) -> str:
+    """Say how many runs a comparison is of."""
+    runs, others = number(found.described.baseline_runs), number(found.described.other_runs)
+    return f"{runs} pairs" if found.described.paired else f"{runs} runs before and {others} after"
+
+
+def trials(evidence: Evidence) -> Iterator[FactDraft]:
+    """Tell of each mitigation in the order of the first try, then of the rest."""
+    found = list(_tried(evidence))
+    for trial in found:
+        name = names.of_mitigation(trial.key, evidence)
+        detail = effect(trial.comparison) if trial.comparison else ""
+        words = {"outcome": trial.outcome, "less": word("less"), "more": word("more")}
+        yield FactDraft("tried", name, detail, trial.calls, affirmed=trial.outcome in HELPED, words=words)
+        yield from _price(trial, evidence)
+        yield from _relative(trial, evidence)
+    yield from _moved(evidence)
+    yield from _levels(evidence)
+    if not found:
+        calls = evidence.calls("conclude")[-1:]
+        yield FactDraft("nothing_tried", calls=calls, affirmed=False)
+    yield from _untried(evidence)
+    yield from _put_back(found, evidence)
+
+
+def _tried(evidence: Evidence) -> Iterator[MitigationTrial]:
+    by_key: dict[str, list[Batch]] = {}
+    for batch in evidence.batches:
+        by_key.setdefault(batch.applied.mitigation, []).append(batch)
+    also = _confirmed(evidence)
+    for key, batches in by_key.items():
+        last = batches[-1]
+        calls = tuple(call for batch in batches for call in (batch.call.call_id, batch.comparing) if call)
+        named = any(batch is evidence.confirming for batch in batches)
+        outcome = "helped" if named else "confirmed too" if key in also else _outcome(last)
+        yield MitigationTrial(key, outcome, calls, last.compared.comparison if last.compared else None)
+    yield from _by_hand(evidence)
+
+
+def _outcome(last: Batch) -> str:
+    """Say what the last batch of a mitigation came to that is not confirmed."""
+    if not last.applied.in_force:
+        return "not in force"
+    if last.applied.broke:
+        return "broke"
+    if last.compared is None:
+        return "not compared"
+    found = last.compared.comparison
+    return "not shown" if found.refuted else OUTCOMES[found.direction]
+
+
+def _confirmed(evidence: Evidence) -> set[str]:
+    """Name what a second batch confirmed."""
+    family = confirmations(evidence.run.record)
+    shown = {call for call, claim in family.items() if direction(claim) == "less"}
+    return {batch.applied.mitigation for batch in evidence.batches if batch.call.call_id in shown}
+
+
+def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
+    """Series that were made after a person had changed something."""
+    record = evidence.run.record
+    for call in record.succeeded("apply_by_hand"):
+        compared = [one for one in record.succeeded("compare") if one.arguments.get("call") == call.call_id]
+        found = compared[-1].read(CompareResult).comparison if compared else None
+        better = found is not None and found.direction == "less"
+        outcome = "by hand" if better else "by hand, not shown"
+        calls = (call.call_id, *(one.call_id for one in compared))
+        yield MitigationTrial(str(call.arguments["mitigation"]), outcome, calls, found)
+
+
+def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
+    """What it does to the mean, of which the verdict on the spread says nothing."""
+    words = {"mean": _mean(trial, evidence)}
+    if trial.comparison and words["mean"]:
+        detail = ratios(trial.comparison, "mean")
+        yield FactDraft("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+
+
+def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
+    """Say what became of the mean; nothing where there is no claim."""
+    mean = trial.comparison.claims["mean"] if trial.comparison else None
+    if not isinstance(mean, Claim):
+        return ""
+    better, worse = ("less", "more") if evidence.run.subject.lower_is_better else ("more", "less")
+    return {worse: "worse", better: "better"}.get(mean.direction, "no different")
+
+
+def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
+    """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
+    cv = trial.comparison.claims["cv"] if trial.comparison and trial.outcome in HELPED else None
+    if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
+        words = {"mean": _mean(trial, evidence), "better": word("less", "mean"), "less": word("less")}
+        detail = ratios(trial.comparison, "cv")
+        yield FactDraft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+
+
+def _moved(evidence: Evidence) -> Iterator[FactDraft]:
+    """Whether the factor fell while the mitigation of the verdict was in force."""
+    batch, known = evidence.confirming, evidence.run.knowledge
+    if batch is None or batch.compared is None:
+        return
+    for moved in batch.compared.moved:
+        factor, unit = known.factor_of(moved.column), names.unit(moved.unit)
+        fall = f"{quantity(moved.baseline, unit)} to {quantity(moved.mitigated, unit)} (means)"
+        detail = f"{names.column(moved.column, known)} {moved.words}, {fall}, with {batch.applied.mitigation}"
+        name = names.of_factor(factor.key if factor else moved.column, known)
+        calls = (batch.comparing,)
+        yield FactDraft("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
+
+
+def _levels(evidence: Evidence) -> Iterator[FactDraft]:
+    screened = evidence.screened
+    if screened is None:
+        return
+    tried = ", ".join(level.level for level in screened.levels)
+    best = f"; the least {screened.minimise} was left at {screened.best}" if screened.best else ""
+    detail = quoted(f"{screened.parameter}: {tried}{best}", MOST_REASON)
+    calls = evidence.calls("screen_levels")[-1:]
+    yield FactDraft("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
+
+
+def _untried(evidence: Evidence) -> Iterator[FactDraft]:
+    calls = evidence.calls("look_up")
+    refusing = {
+        str(call.arguments.get("mitigation")): call.call_id
+        for call in evidence.run.record.calls
+        if call.tool == "apply_mitigation" and call.result is None
+    }
+    done = {batch.applied.mitigation for batch in evidence.batches}
+    reasons = {one.mitigation: one.error for one in evidence.refusals if one.mitigation not in done}
+    left = {one.candidate.mitigation: one.reason for one in untried(evidence)}
+    reasons |= {key: reason for key, reason in left.items() if key not in reasons}
+    for key, reason in list(reasons.items())[:MOST_UNTRIED]:
+        rests = (refusing[key],) if key in refusing else calls
+        yield FactDraft(
+            "untried", names.of_mitigation(key, evidence), quoted(reason, MOST_REASON), rests, affirmed=False
+        )
+
+
+def _put_back(found: list[MitigationTrial], evidence: Evidence) -> Iterator[FactDraft]:
+    """What was done to the machine, as the record has it."""
+    known = evidence.run.knowledge.mitigations
+    for trial in (one for one in found if one.key in known):
+        name = names.of_mitigation(trial.key, evidence)
+        words = {"scope": "by hand" if trial.outcome.startswith("by hand") else known[trial.key].scope}
+        yield FactDraft("put_back", name, calls=trial.calls, words=words)
+    for batch in evidence.batches:
+        for told in batch.applied.told:
+            name = names.of_mitigation(batch.applied.mitigation, evidence)
+            yield FactDraft("told", name, quoted(told, MOST_REASON), (batch.call.call_id,))

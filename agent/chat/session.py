@@ -13,13 +13,12 @@ from ...tools.mitigation.restore import restore
 from ...tools.plan import TrialPlan
 from ...tools.stop import held
 from ..desk.desk import Desk
-from ..past.held import is_held
+from ..past.deletion import is_held
 from ..run_folder import RunFolder
 from ..session import NewDiagnosis, opened
 from ..session_view.following import Following
 from ..session_view.view import EMPTY, SessionView
-from ..worker.link import WorkerConnection, last_words, started
-from ..worker.wire import Mode, WorkerState
+from ..worker.link import Mode, WorkerConnection, WorkerState, last_words, started
 
 RunControl = Literal["none", "ours", "watching", "elsewhere", "still"]
 """none: no run; ours: a worker that obeys us; watching: another app commands it; elsewhere: a one-shot command has it;
@@ -204,8 +203,8 @@ class ChatSession:
 
     def about(self, question: Mapping[str, Any], line: str) -> list[str]:
         """Answer what is asked about a change that waits for a yes: from the question, else from what is known."""
-        from ..answers.of_question import facts_for
-        from ..desk.unmarked import unmarked
+        from ..answers.conversation import facts_for
+        from ..desk.markdown import unmarked
 
         found = facts_for(question, line)
         return found or unmarked(self.desk.ask("ask", question=f"{question['mitigation']}: {line}")["markdown"])

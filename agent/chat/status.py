@@ -6,10 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...tools.verdict import title
+from ..progress import described, figures_of
 from ..session_view.step import in_words
 from ..session_view.view import SessionView
-from .progress import progress_of
 from .session import ChatSession
+
+
+def progress_of(view: SessionView) -> str:
+    """Describe the runs of each condition; empty where no step is measuring."""
+    live = view.measured[-1] if view.measured else None
+    if live is None or not live.going_on:
+        return ""
+    figures = figures_of(live)
+    names = len(figures) > 1
+    return "; ".join(f"{one.condition + ': ' if names else ''}{described(one, view.unit)}" for one in figures)
 
 
 def lines_of(session: ChatSession) -> tuple[str, str]:

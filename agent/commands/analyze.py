@@ -12,7 +12,7 @@ from ..terminal import answer
 from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
 
 if TYPE_CHECKING:
-    from ...tools.analysis.question import AnalysisOptions
+    from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.recorded.design import ColumnOptions
     from ...tools.recorded.recorded import RecordedRuns
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     recorded = read(Path(arguments.file), tuple(arguments.exclude), mapping_of(arguments))
 
     # What is wrong with the file is told before the heavy libraries load.
-    from ...tools.analysis.groups import analyse_groups
+    from ...tools.analysis.analyse import analyse_groups
     from ...tools.recorded.design import designs
     from ..report.analysis import summary, text
 
@@ -108,8 +108,8 @@ def streamed(recorded: RecordedRuns, outcome: str) -> RecordedRuns:
 
 def _question(arguments: argparse.Namespace) -> AnalysisOptions:
     from ...knowledge.errors import VgoError
-    from ...tools.analysis.question import AnalysisOptions
-    from ...tools.statistics.labels.cut import parse
+    from ...tools.analysis.analysis import AnalysisOptions
+    from ...tools.statistics.labels.cut_search import parse
 
     check_chances(arguments)
     if not arguments.steady_cv >= 0:

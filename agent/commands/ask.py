@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..experiment_folder import experiment_in
     from ..model.chosen import model_choice
     from ..settings import effective
-    from .meant import place_meant, run_meant
+    from .checking import place_meant, run_meant
 
     settings, origins = effective(vars(arguments))
     place = place_meant(arguments.run, settings.out)
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _answered(partial(experiment_answer, place), question, settings, arguments.json)
     request = model_choice(settings.model, settings) if settings.model else None  # refused before anything is read
     conversation = conversation_on(run_meant(arguments.run, settings.out))
-    from ..answers.model_meant import speaking
+    from ..answers.speaker import speaking
 
     demanded = origins["model"] == "flag"
     with conversation, speaking(request, settings.decision_timeout_s, demanded) as conversation.speaker:

@@ -177,7 +177,7 @@ def _again(session: ChatSession) -> str:
 def session_of(arguments: argparse.Namespace, settings: UserSettings, desk: Desk) -> ChatSession:
     """Make the session that the words name: a run, or a program."""
     from ..chat.session import ChatSession
-    from .meant import run_meant
+    from .checking import run_meant
 
     def asking(line: Sequence[str]) -> NewDiagnosis:
         return request_of(argparse.Namespace(**{**vars(arguments), "command": list(line)}), settings)
@@ -199,7 +199,7 @@ def _names_run(word: str, out: Path) -> bool:
 def _are_recorded(words: Sequence[str], out: Path) -> bool:
     """Tell files of recorded runs, and several runs, from a program: a program can be executed."""
     from ..experiment_folder import experiment_in
-    from .meant import place_meant
+    from .checking import place_meant
 
     if len(words) == 1 and _names_run(words[0], out):
         return False

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..run_folder import RunFolder
 from ..terminal import answer
 
 if TYPE_CHECKING:
@@ -18,7 +20,8 @@ def folder_of(arguments: argparse.Namespace) -> RunFolder:
     from ..experiment_folder import experiment_in
     from ..run_folder import RunFolder
     from ..settings import effective
-    from .meant import place_meant
+
+    pass
 
     settings, _ = effective(vars(arguments))
     place = place_meant(arguments.run, settings.out)
@@ -33,3 +36,14 @@ def tell(report: Report, same: str, arguments: argparse.Namespace) -> int:
     words += f"\n{report.note[:1].upper()}{report.note[1:]}." if report.note else ""
     answer(asdict(report), words, arguments.json)
     return 0 if report.ok else 1
+
+
+def run_meant(words: str, out: Path) -> RunFolder:
+    """Take a path as it stands, else as a name among the runs."""
+    return RunFolder.find(place_meant(words, out))
+
+
+def place_meant(words: str, out: Path) -> Path:
+    """The same, whatever lies there."""
+    path = Path(words)
+    return out / words if not path.exists() and (out / words).exists() else path

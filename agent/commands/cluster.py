@@ -47,8 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check."""
     from ...knowledge.errors import VgoError
-    from ...tools.fleet.needed import refuse_missing
-    from ...tools.fleet.where import read_where
+    from ...tools.fleet.where import read_where, refuse_missing
     from ..settings import effective
     from .subject import subject_of
     from .try_ import options_after

@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
-    from ...tools.layer_choice import named
+    from ...tools.layers_here import named
     from ..clock import BudgetClock
     from ..model.chosen import who_decides
     from ..session import DiagnosisRequest, NewDiagnosis
@@ -85,8 +85,8 @@ def carry_out(
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
+    from ..live_view import watching
     from ..session import diagnose
-    from ..watching import watching
     from .trial import attended
 
     with watching(settings.quiet, arguments, new.request.subject.unit) as interface:

@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 
 from ...knowledge.actions import MitigationParameter
 from ...knowledge.loader import Knowledge
-from ...knowledge.passages import cited
-from ...knowledge.patterns import overlap
-from ...knowledge.related import related_notes, told_apart
+from ...knowledge.passages import cited, related_notes, told_apart
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
+from ...knowledge.shape import overlap
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
 from ...tools.layers_here import LayerStatus, here
 from ...tools.machine import Machine
 from .alone import this_machine, tried_here
-from .snippet import snippet
+from .search import snippet
 
 
 class Signal(NamedTuple):

@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.machine_profile.form import write
     from ..clock import BudgetClock
     from ..experiment import carry_on, opened
+    from ..live_view import watching
     from ..run_folder import RunFolder
-    from ..watching import watching
     from .ending import give_shown
 
     with watching(settings.quiet, arguments, request.subject.unit) as interface, opened(request, interface) as there:

@@ -45,8 +45,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare."""
-    from ...tools.machine_profile.applications import read_applications
     from ...tools.machine_profile.compare import compare
+    from ...tools.machine_profile.form import read_applications
     from ..report.machine import compared_text
     from ..report.machine_files import refuse, save
 

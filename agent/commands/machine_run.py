@@ -14,7 +14,7 @@ from .options import add_voice
 
 if TYPE_CHECKING:
     from ...tools.machine_profile.form import Calibration, Quota
-    from ...tools.machine_profile.limited_run import LimitedRunResult
+    from ...tools.machine_profile.quota import LimitedRunResult
 
 EPILOG = """\
 examples:
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run it and pass its exit code on."""
     from ...tools.execution.resolve import resolve
-    from ...tools.machine_profile.limited_run import limited_run
+    from ...tools.machine_profile.quota import limited_run
 
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     argv = resolve(tuple(command), shell=False)

@@ -62,9 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
 def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.Namespace) -> int:
     """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
     from ..clock import BudgetClock
+    from ..live_view import watching
     from ..save import refuse, save
     from ..step import begin
-    from ..watching import watching
     from .subject import short_name
 
     place = place_of(arguments.save) if arguments.save else None

@@ -37,7 +37,7 @@ class SearchLevels(NamedTuple):
 
 def mitigation_meant(word: str, knowledge: Knowledge) -> Mitigation:
     """Find a mitigation by its key or its name, or read the user's own from a file; refuse with the nearest ones."""
-    from ...tools.mitigation.own import names_file, read_own
+    from ...tools.mitigation.scripts import names_file, read_own
 
     if names_file(word):
         return read_own(Path(word), knowledge.mitigations)

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trust:
         return _trust(arguments)
     from ...knowledge.loader import load
-    from ...tools.mitigation.own import names_file
+    from ...tools.mitigation.scripts import names_file
     from .mitigation_arguments import factor_meant, mitigation_meant
 
     knowledge = load()
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _trust(arguments: argparse.Namespace) -> int:
     from ...knowledge.loader import load
     from ...layers.trust import trust
-    from ...tools.mitigation.own import commands, read_own
+    from ...tools.mitigation.scripts import commands, read_own
 
     file = Path(arguments.trust)
     what, place = commands(read_own(file, load().mitigations)), trust([file])
@@ -157,7 +157,7 @@ def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: 
 
 def _if_trusted(one: ListedMitigation, file: Path | None) -> ListedMitigation:
     """Say of a file of the user's that `try` would refuse it before it looked at anything else."""
-    from ...tools.mitigation.own import refuse_own
+    from ...tools.mitigation.scripts import refuse_own
 
     try:
         if file:

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace, settings: UserSettings) -> int:
     from ..model.chosen import SHIPPED, in_folder, models_folder, path_of
     from ..model.memory import free_memory
-    from ..model.recommended import recommended
+    from ..model.pull import recommended
 
     free, public = free_memory(), recommended()
     local = {path.stem: path for path in in_folder()}
@@ -138,8 +138,7 @@ def _row(name: str, model: GgufFile) -> dict[str, Any]:
 
 def _use(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Write the choice; a model is opened first, so that one that cannot be used is refused here."""
-    from ..settings import NO_MODEL
-    from ..settings_file import set_in_file
+    from ..settings import NO_MODEL, set_in_file
 
     if arguments.spec == NO_MODEL:
         place = set_in_file("model", "")

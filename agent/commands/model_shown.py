@@ -106,8 +106,7 @@ def check(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Let a model take recorded decisions."""
     from ..model.chosen import SHIPPED, SHIPPED_FILE, model_choice, open_source
     from ..model.digest import sha256_of
-    from ..model.states import states
-    from ..model.trial import summary, trial
+    from ..model.trial import states, summary, trial
     from ..planning import asking, told_by
 
     request = model_choice(arguments.spec or settings.model or SHIPPED, settings)

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     recorded = read(Path(arguments.file), words(arguments.exclude), mapping_of(arguments))
     column = _node(arguments.node, recorded)
 
-    from ...tools.analysis.question import AnalysisOptions
+    from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.nodes.analyse import fleet, nodes_of
     from ...tools.nodes.effect import effect
     from ..report.nodes import save, summary, text

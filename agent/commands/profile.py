@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Profile."""
     from ...knowledge.errors import VgoError
-    from ...tools.layer_choice import named
+    from ...tools.layers_here import named
     from ..settings import effective
     from ..step import StepRequest
     from .subject import subject_of

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Go on."""
     from ..experiment_folder import experiment_in
     from ..settings import effective
-    from .meant import place_meant
+    from .checking import place_meant
 
     settings, _ = effective(vars(arguments))
     more_s = settings.budget_s if "budget" in arguments else None
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _experiment(folder: RunFolder, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
     from ..clock import BudgetClock
     from ..experiment import go_on, read_experiment
-    from ..watching import watching
+    from ..live_view import watching
     from .subject import on_of
 
     request = read_experiment(folder.path).reached(on_of(arguments.on, settings))
@@ -70,9 +70,9 @@ def _experiment(folder: RunFolder, arguments: argparse.Namespace, settings: User
 
 def _diagnosis(arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
     from ..clock import BudgetClock
+    from ..live_view import watching
     from ..session import read_request, resume
-    from ..watching import watching
-    from .meant import run_meant
+    from .checking import run_meant
     from .mitigation_arguments import accepted
 
     accept = accepted(tuple(getattr(arguments, "accept", ())))

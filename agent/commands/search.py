@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...knowledge.bm25 import words
 from ...knowledge.errors import VgoError
 from ..terminal import answer
 from .options import add_manners
 
 if TYPE_CHECKING:
     from ...knowledge.passages import KnowledgePassage
+
 
 EPILOG = """\
 examples:
@@ -64,7 +67,7 @@ def listing(found: Sequence[KnowledgePassage], question: str = "") -> str:
 
 def rows(found: Sequence[KnowledgePassage], question: str = "") -> list[dict[str, Any]]:
     """Give passages as JSON."""
-    from .snippet import snippet
+    pass
 
     return [
         {
@@ -95,3 +98,19 @@ def _shown(place: int, row: dict[str, Any]) -> str:
 def _nothing(question: str) -> str:
     hint = "" if question.isascii() else " What is known is written in English."
     return f"Nothing that is known shares a word with the question.{hint} Ask by a symptom, or name a column."
+
+
+LENGTH = 220
+
+
+def snippet(text: str, question: str, length: int = LENGTH) -> str:
+    """Give the sentences that begin with the one that shares most words with the question; whole text if it fits."""
+    plain = " ".join(re.sub(r"(?m)^\s*[-*]\s+", "", text).split())
+    if len(plain) <= length:
+        return plain
+    sentences = re.split(r"(?<=[.;:?!]) ", plain)
+    asked = set(words(question))
+    best = max(range(len(sentences)), key=lambda place: (len(asked & set(words(sentences[place]))), -place))
+    rest = " ".join(sentences[best:])
+    cut = rest if len(rest) <= length else rest[: length - 4].rsplit(" ", 1)[0] + " ..."
+    return f"... {cut}" if best else cut

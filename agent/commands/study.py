@@ -10,7 +10,7 @@ from .ending import give_shown
 from .options import add_cluster, add_manners, add_out, add_program, add_settings, words
 
 if TYPE_CHECKING:
-    from ...tools.study.laid_out import StudyScope
+    from ...tools.study.design import StudyScope
     from ..settings import UserSettings
     from ..study import StudyOptions
 
@@ -80,8 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return _dry_run(options, scope, arguments)
     from ..clock import BudgetClock
+    from ..live_view import watching
     from ..study import begin
-    from ..watching import watching
     from .subject import short_name
 
     name, clock = short_name(options.subject.command, options.subject.shell), BudgetClock(arguments.began_s)
@@ -112,9 +112,8 @@ def _options(arguments: argparse.Namespace, settings: UserSettings) -> StudyOpti
 
 
 def _scope(arguments: argparse.Namespace) -> StudyScope:
-    from ...tools.study.design import MOST, Wished
+    from ...tools.study.design import MOST, StudyScope, Wished
     from ...tools.study.factors import SHIPPED, read_factors
-    from ...tools.study.laid_out import StudyScope
 
     wished = Wished(
         factors=words(arguments.factors),

@@ -78,15 +78,15 @@ def run(arguments: argparse.Namespace) -> int:
     settings, origins = effective(vars(arguments))
     request, folder = sweep_request(arguments, settings, origins)
     if arguments.dry_run:
-        from ..sweep.preview import preview, words
+        from ..sweep.files import preview, words
         from ..terminal import answer
 
         shown = preview(request, folder)
         answer(shown, words(shown), arguments.json)
         return 0
     from ..clock import BudgetClock
+    from ..live_view import watching
     from ..sweep.conduct import begin
-    from ..watching import watching
 
     with watching(settings.quiet, arguments, request.subject.unit) as interface:
         ended = begin(request, folder, interface, BudgetClock(arguments.began_s))

@@ -57,9 +57,9 @@ class TrialRequest:
 def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -> TrialRequest:
     """Read the options and look at the machine; what is not understood is refused."""
     from ...knowledge.loader import load
-    from ...tools.layer_choice import named
-    from ...tools.mitigation.own import names_file
+    from ...tools.layers_here import named
     from ...tools.mitigation.parameters import with_values
+    from ...tools.mitigation.scripts import names_file
     from ..settings import effective
     from .alone import surveyed
     from .mitigation_arguments import accepted, mitigation_meant, values_meant
@@ -126,7 +126,7 @@ def obstacles(trial: TrialRequest, settings: UserSettings) -> Iterator[str]:
 
 
 def _untrusted(trial: TrialRequest) -> Iterator[str]:
-    from ...tools.mitigation.own import refuse_own
+    from ...tools.mitigation.scripts import refuse_own
 
     try:
         if trial.own:
@@ -163,8 +163,8 @@ def carry_out(
 ) -> DiagnosisEnding:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
     from ..clock import BudgetClock
+    from ..live_view import watching
     from ..session import DiagnosisRequest, NewDiagnosis, diagnose
-    from ..watching import watching
     from .subject import short_name
 
     settings, subject = trial.settings, trial.subject
@@ -192,7 +192,7 @@ def _earlier(after: str, trial: TrialRequest) -> RunFolder:
     """The recorded run, of the same program judged by the same outcome."""
     from ..conduct import baseline_in
     from ..session import read_request
-    from .meant import run_meant
+    from .checking import run_meant
 
     folder = run_meant(after, trial.settings.out)
     before = read_request(folder).subject

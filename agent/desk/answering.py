@@ -82,8 +82,8 @@ def _conversation(run: str) -> Conversation:
 
 @functools.lru_cache(maxsize=1)
 def _speaker(model: str) -> Speaker | None:
-    from ..answers.model_meant import speaking
-    from ..model.choice import ModelChoice
+    from ..answers.speaker import speaking
+    from ..model.chosen import ModelChoice
 
     wish = ModelChoice.model_validate_json(model)
     return speaking(wish, wish.decision_timeout_s, False).__enter__()  # open until this process ends

@@ -7,7 +7,16 @@ from typing import Any
 
 from .answering import ask, explain, named, source
 from .recorded import export, recorded
-from .warming import warm
+
+
+def warm() -> dict[str, str]:
+    """Load the libraries of analysis."""
+    import sklearn.tree  # noqa: F401 - loaded for the duties to come
+
+    from ...tools import fit_tree, rank_factors  # noqa: F401
+
+    return {}
+
 
 DUTIES: dict[str, Callable[..., Any]] = {
     "warm": warm,

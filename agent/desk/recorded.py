@@ -90,8 +90,8 @@ def _spread(claim: Any) -> list[float | None]:
 
 
 def _analysed(parts: Any, table: Any) -> str:
-    from ...tools.analysis.groups import analyse_groups
-    from ...tools.analysis.question import AnalysisOptions
+    from ...tools.analysis.analyse import analyse_groups
+    from ...tools.analysis.analysis import AnalysisOptions
     from ..report.analysis import text
 
     try:

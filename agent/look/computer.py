@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 
-from .messages import LENGTH, Failed, LookAnswer, LookQuestion, OpenFile, framed
+from .messages import LENGTH, Failed, LookAnswer, LookQuestion, OpenFile, Refit, framed
 
 ENDED = "The process that computes has ended ({why}); the next request starts it again."
 CHILD = "vgo_agent.agent.look.child"
@@ -91,3 +91,51 @@ async def _exchange(process: Process, question: LookQuestion) -> LookAnswer:
     length = int.from_bytes(await process.stdout.readexactly(LENGTH), "big")
     answer: LookAnswer = pickle.loads(await process.stdout.readexactly(length))
     return answer
+
+
+class Computers:
+    """Ask, and the answer comes back in the same loop; the exact process is started when it is first needed."""
+
+    def __init__(self, answered: Callable[[LookQuestion, LookAnswer], None]) -> None:
+        self._answered = answered
+        self._quick = Computer(self._answered_quickly)
+        self._exact = Computer(self._answered_exactly)
+        self._open: OpenFile | None = None
+        self._open_exactly: OpenFile | None = None
+
+    @property
+    def opened(self) -> bool:
+        """Whether a table was asked for."""
+        return self._open is not None
+
+    def open(self, table: OpenFile) -> None:
+        """Open a table instead of the one before."""
+        self._open = table
+        self._quick.ask(table)
+
+    def forget(self) -> None:
+        """Nothing is open any more."""
+        self._open = None
+
+    def ask(self, question: LookQuestion) -> None:
+        """Ask about the table that is open; returns at once."""
+        if not (isinstance(question, Refit) and question.exact):
+            self._quick.ask(question)
+            return
+        if self._open is not None and self._open_exactly is not self._open:
+            self._open_exactly = self._open
+            self._exact.ask(self._open)
+        self._exact.ask(question)
+
+    async def close(self) -> None:
+        """End both."""
+        await self._quick.close()
+        await self._exact.close()
+
+    def _answered_quickly(self, question: LookQuestion, answer: LookAnswer) -> None:
+        if self._open is not None:  # else it is of a table that nobody looks at any more
+            self._answered(question, answer)
+
+    def _answered_exactly(self, question: LookQuestion, answer: LookAnswer) -> None:
+        if self._open is not None and isinstance(question, Refit):  # of the table the quick process tells
+            self._answered(question, answer)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,26 @@ def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:
     spread = SPREAD.validate_python(compared.result["comparison"]["claims"]["spread"])
     ratio, low, high = (getattr(spread, end, None) for end in ("ratio", "low", "high"))
     return Overlay(baseline, mitigated, name, ratio, low, high, in_a_word(spread))
+
+
+def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
+    """Lay each arm over the first, from what `desk.recorded` answers; none where there is one table."""
+    if not given["ratios"]:
+        return ()
+    arms = {
+        name: PlottedOutcomes(np.asarray(values), given["unit"], given["metric"], given["lower_is_better"])
+        for name, values in given["arms"].items()
+    }
+    (first, baseline), *others = arms.items()
+    found = []
+    for name, arm in others:
+        ratio, low, high, claim = given["ratios"][name]
+        found.append(Overlay(baseline, arm, name, ratio, low, high, claim, held_against=first))
+    return tuple(found)
+
+
+def place_words(paths: Sequence[str], place: int) -> str:
+    """Say which of several files is open; empty for one."""
+    if len(paths) < 2:
+        return ""
+    return f"{Path(paths[place]).name}, {place + 1} of {len(paths)}: [ and ] choose, Compare holds them side by side."

@@ -8,9 +8,9 @@ from ...tools.amount import amount
 from ...tools.statistics.values import finite
 from .canvas import TextCanvas
 from .distribution import EMPTY, Cutting
-from .dots import class_marks, cut_line, dots, pointed, slow_of
 from .frame import Picture, PlotAxis, frame, outcome_axis, words
 from .scale import AxisWindow, extent
+from .scatter import class_marks, cut_line, dots, pointed, slow_of
 from .scenes import PlottedOutcomes
 
 

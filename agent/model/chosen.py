@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,65 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_data_path
 
 from ...knowledge.errors import VgoError
-from .choice import ModelChoice
+from ...knowledge.shape import Frozen
 from .digest import sha256_of
 from .gguf_file import GgufFile, read_gguf
-from .given_up import Patient
-from .language_model import LanguageModel, ModelFailed
+from .language_model import LanguageModel, ModelFailed, ModelGone
 from .memory import context_for, free_memory, need, threads_for
 from .process import ModelProcess
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
+
+
+class ModelChoice(Frozen):
+    """A model as it was resolved when the diagnosis began."""
+
+    spec: str
+    """The path of a GGUF file, the address of a server, or `shipped`."""
+    context: int = 0
+    """Tokens that fit; 0: as many as the server has."""
+    threads: int = 0
+    """0: as many as the server takes."""
+    decision_timeout_s: float = 60.0
+    think: bool = False
+    """Let it write freely, within bounds, before it chooses."""
+    temperature: float = 0.0
+    seed: int = 1
+    """Of each call; 0 would be another one each time."""
+
+
+MOST_GONE = 3
+"""Times in a row."""
+
+
+@dataclass
+class Patient:
+    """Passes questions on for as long as the model is worth its time."""
+
+    model: LanguageModel
+    _gone: int = 0
+    _last: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the model."""
+        return self.model.describe()
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Ask one thing; raises ModelFailed where there is no answer, or the model is given up."""
+        if self._gone >= MOST_GONE:
+            raise ModelFailed(f"it is given up, since it was gone or late {MOST_GONE} times in a row: {self._last}")
+        try:
+            answer = self.model.ask(request, seconds)
+        except ModelGone as gone:
+            self._gone, self._last = self._gone + 1, str(gone)
+            raise
+        except ModelFailed:
+            self._gone = 0
+            raise
+        self._gone = 0
+        return answer
+
 
 SHIPPED = "shipped"
 SHIPPED_FILE = Path(__file__).parent / "shipped" / "planner.gguf"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...knowledge.shape import Frozen
-from .choice import ModelChoice
+from .chosen import ModelChoice
 
 UNTOLD_CHARACTERS = 2.0
 """Characters a token, where nobody counts them: a server. Vocabularies of today have 2.3 to 2.7."""
@@ -57,3 +57,20 @@ def facts_of(described: Mapping[str, Any], wish: ModelChoice, prompts: Mapping[s
         characters_a_token=float(described.get("characters_a_token", UNTOLD_CHARACTERS)),
         prompts=dict(prompts),
     )
+
+
+class Said(Frozen):
+    """What a language model was asked and wrote for one decision; without times, so that a replay gives it again."""
+
+    prompt: str
+    """SHA-256 of the text before the answer."""
+    text: str = ""
+    """What it wrote; empty where it did not come to that."""
+    ended: str = ""
+    """`stop`, or `length` where it was cut off; empty where it wrote nothing."""
+    thought: str = ""
+    """What it wrote before, freely, where it was let."""
+    prompt_tokens: int = 0
+    tokens: int = 0
+    passed_over: str = ""
+    """Why its answer was not taken, and the rule policy decided; empty: it was."""

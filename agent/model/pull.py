@@ -10,12 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic import Field, RootModel
+
 from ...knowledge.errors import VgoError
+from ...knowledge.files import read_model
+from ...knowledge.shape import Frozen
 from .chosen import ENDING, GIGABYTE, models_folder
 from .digest import sha256_of
 
 if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata
+
 
 PARTS = ".parts"
 """Folder of files that are not whole yet, within the folder of models."""
@@ -163,3 +168,33 @@ def _told(what: RepositoryFile, url: str) -> Iterator[None]:
 def _words(error: Exception) -> str:
     told = error.strerror if isinstance(error, OSError) else ""
     return told or " ".join(str(error).split())[:200] or type(error).__name__
+
+
+FILE = Path(__file__).with_name("recommended.yaml")
+BESIDE_GB = 1.5
+"""What such models take beside their weights at the usual context, roughly: no less than memory.py works out."""
+
+
+class Recommended(Frozen):
+    """One model."""
+
+    name: str
+    pull: str = Field(pattern=r"^[^:\s]+/[^:\s]+:[^:\s]+\.gguf$")
+    """What `vgo-agent model pull` takes."""
+    gigabytes: float = Field(gt=0)
+    """Of the file."""
+    licence: str
+
+    @property
+    def memory_gb(self) -> float:
+        """About what it needs."""
+        return self.gigabytes + BESIDE_GB
+
+
+class _All(RootModel[tuple[Recommended, ...]]):
+    """The list."""
+
+
+def recommended() -> tuple[Recommended, ...]:
+    """Read the list, the smallest first."""
+    return read_model(FILE, _All).root

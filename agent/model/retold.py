@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .facts import Said
 from .language_model import LanguageModel, ModelFailed
-from .said import Said
 
 PATIENCE_S = 3600.0
 """For a replay: how long a model took then, and takes now, is no part of the record."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from ..experiment_folder import experiment_in, serves
 from ..history import ListedRun, history
 from ..transcript import FORMAT
-from .held import is_held
+from .deletion import is_held
 
 State = Literal["finished", "unfinished", "going on", "empty", "newer", "broken", "experiment"]
 

@@ -8,7 +8,7 @@ from statistics import median
 from ..progress import BARS, bar_line, bins
 from ..terminal import amount
 
-FEWEST, MOST_NAME = 10, 28
+FEWEST_CELLS, MOST_NAME = 10, 28
 TRIM = 0.005
 """Share of outcomes beyond either end of the axis at most; they are counted in the strip that touches it."""
 
@@ -19,7 +19,7 @@ def strips(arms: Mapping[str, Sequence[float]], unit: str, width: int) -> list[s
     if not values:
         return []
     named = min(max(map(len, values)), MOST_NAME)
-    room = max(width - named - 2, FEWEST)
+    room = max(width - named - 2, FEWEST_CELLS)
     low = min(one[int(TRIM * (len(one) - 1))] for one in values.values())
     high = max(one[-1 - int(TRIM * (len(one) - 1))] for one in values.values())
     lines = []

@@ -11,11 +11,11 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ..chat.actions import do
+from ..chat.reply import Exchange, keep
 from ..chat.session import ChatSession
-from ..chat.talk import Exchange, keep
 from ..chat.words import meant
 from ..consent import ENDED, label_of, refusal, typed
-from ..desk.unmarked import unmarked
+from ..desk.markdown import unmarked
 from .lines import LinesIn
 from .telling import PlainNews
 

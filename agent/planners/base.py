@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol
 
 from ...tools.case import Record
 from ...tools.plan import NO_PLAN, TrialPlan
-from ...tools.situation import Situation
+from ...tools.registry import TOOLS
+from ...tools.situation import Choices, Situation
 from ...tools.subject import Limits
 from ..legal import Legal, legal_in, situation
-from ..model.said import Said
+from ..model.facts import Said
 
 
 @dataclass(frozen=True)
@@ -49,3 +51,17 @@ class Planner(Protocol):
 
     def choose(self, view: View) -> Choice:
         """Choose the next call."""
+
+
+Menu = Mapping[str, Choices]
+"""Tool to the slots of its arguments, each to be filled."""
+
+
+def menu(view: View) -> Menu:
+    """List what may be done next; `conclude` always is there."""
+    return {tool: (*choices, *TOOLS[tool].amounts(view, choices)) for tool, choices in view.legal.tools.items()}
+
+
+def calls(listed: Menu) -> int:
+    """Count the different calls on a menu."""
+    return sum(prod(len(slot.choices) for slot in slots) for slots in listed.values())

@@ -17,8 +17,7 @@ from ...tools.claim import Claim, Direction
 from ...tools.claim_words import word
 from ...tools.compare import CompareResult, reached
 from ...tools.steps.apply_mitigation import open_candidates, turns
-from .base import View
-from .menu import Menu
+from .base import Menu, View
 
 Words = Iterator[str]
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...tools.situation import Slot
-from .base import Choice
-from .menu import Menu
+from .base import Choice, Menu
 
 
 class NotOnMenu(Exception):

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ...prompts.render import render
-from ..model.choice import ModelChoice
+from ..model.chosen import ModelChoice
+from ..model.facts import Said
 from ..model.language_model import LanguageModel, ModelFailed
-from ..model.said import Said
-from .base import Choice, View
+from .base import Choice, Menu, View, calls, menu
 from .compact import line, spoken
 from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
-from .menu import Menu, calls, menu
 from .rules import Rules
 from .state import plain, state_text
 

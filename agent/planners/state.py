@@ -14,8 +14,7 @@ from ...tools.case import Finished
 from ...tools.look_up import Candidate
 from ...tools.rank_factors import RankedFactor
 from ...tools.steps.apply_mitigation import open_candidates
-from .base import View
-from .menu import Menu
+from .base import Menu, View
 
 MOST_STEPS, MOST_FACTORS, MOST_CANDIDATES, MOST_CHOICES = 12, 40, 16, 8
 SHARES = (1.0, 0.8, 0.65, 0.5, 0.35, 0.25, 0.1)

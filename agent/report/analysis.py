@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...prompts.render import render
+from ...tools.analysis.analyse import Analyses, GroupAnalysis
 from ...tools.analysis.analysis import Analysis, Finding
-from ...tools.analysis.groups import Analyses, GroupAnalysis
 from ...tools.recorded.recorded import RecordedRuns
-from ...tools.statistics.association.results import FactorAssociation
+from ...tools.statistics.association.clusters import FactorAssociation
 from ..terminal import folded, table
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 from .remarks import of_form

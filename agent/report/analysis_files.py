@@ -12,8 +12,8 @@ import numpy as np
 from markupsafe import Markup
 
 from ...prompts.render import render
+from ...tools.analysis.analyse import Analyses, GroupAnalysis
 from ...tools.analysis.analysis import Analysis
-from ...tools.analysis.groups import Analyses, GroupAnalysis
 from ...tools.recorded.design import Observations
 from ...tools.recorded.recorded import RecordedRuns
 from . import analysis as words

@@ -19,7 +19,7 @@ from ...tools.rank_factors import RankedFactor
 from ...tools.row import RUNS
 from ...tools.run_table import RunTable
 from ...tools.verdict import Verdict, factors_found, helpful
-from ..finished import FinishedRun
+from ..record import FinishedRun
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.machine_profile.compare import MachineComparison
 from .canvas import standalone
+from .fleet_figures import picture
 from .machine import APART, HEADER, RATIO_HEADER, ratio_row, said, summary_row, title
-from .machine_figure import picture
 from .saving import save_files
 
 ENDINGS = (".md", ".html")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from ...tools.nodes.effect import WithinNodeEffect
 from ...tools.nodes.node_comparison import NodeComparison, NodeDeviation, NodeSummary
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import Observations
-from ...tools.statistics.fleet.pooled import Pooled
+from ...tools.statistics.fleet.levels import Pooled
 from ..terminal import folded, table
 from .analysis import FACTORS, factors
+from .evidence import Evidence
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 
 HEADER = ("NODE", "RUNS", "MEDIAN", "SPEED RATIO", "P", "SPREAD RATIO", "P", "")
@@ -180,7 +181,7 @@ def save(
 ) -> None:
     """Write the page, its pictures, the table and the object into a folder, which is made."""
     from .canvas import standalone
-    from .nodes_figure import distributions, standings  # Matplotlib takes its time
+    from .fleet_figures import distributions, standings  # Matplotlib takes its time
     from .saving import save_files
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
@@ -225,3 +226,35 @@ def _csv(found: NodeComparison) -> str:
         for node in found.nodes
     ]
     return pd.DataFrame(rows).to_csv(index=False)
+
+
+def hosts_story(evidence: Evidence) -> dict[str, Any] | None:
+    """Put what was seen in words; None where all runs were made on one host."""
+    seen = evidence.seen
+    if seen is None:
+        return None
+    if isinstance(seen, str):
+        return {"reason": seen, "shares": "", "drain": "", "listed": (), "more": "", "lines": ()}
+    found = seen.found
+    listed, more = rows(found)
+    # Within hosts and between them apart: a slow host must not make a factor of what differs there.
+    factors = (within(found), *between(found))
+    return {
+        "reason": found.reason,
+        "shares": shares(found),
+        "head": HEADER,
+        "listed": listed,
+        "more": more.strip(),
+        "drain": drain(found),
+        "lines": (*differences(found), *factors, *notes(found)),
+    }
+
+
+def pictures(evidence: Evidence) -> Mapping[str, str]:
+    """Draw the runs of each host, and how hosts compare."""
+    seen = evidence.seen
+    if seen is None or isinstance(seen, str):
+        return {"hosts": "", "standings": ""}
+    from .fleet_figures import distributions, standings  # Matplotlib takes its time
+
+    return {"hosts": distributions(*seen), "standings": standings(seen.found)}

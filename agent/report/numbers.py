@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from ...tools.statistics.spread import ArmSummary
+from ...tools.statistics.values import IntervalEstimate
+from ..progress import ASCII_BARS, BARS, bar_line, bins
+from .story import Fact
 
 ABSENT = "–"
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -82,3 +88,34 @@ def p_value(p: float | None) -> str:
 def p_cell(p: float | None) -> str:
     """Write a p-value for a column that is called so: `0.02`, `< 0.001`."""
     return p_value(p).removeprefix("p ").removeprefix("= ")
+
+
+WIDTH = 60
+
+
+def statistics(outcome: ArmSummary, interval: IntervalEstimate | None, unit: str) -> list[Fact]:
+    """Name every statistic with its value, in the unit that suits the median."""
+    show = scale(unit, outcome.median).show
+    known = f" (95 %: {show(interval.low)} to {show(interval.high)})" if interval else ""
+    return [
+        Fact("mean", show(outcome.mean)),
+        Fact("median", show(outcome.median)),
+        Fact("SD", show(outcome.sd) + known),
+        Fact("MAD", show(outcome.mad)),
+        Fact("IQR", show(outcome.iqr)),
+        Fact("p95", show(outcome.p95)),
+        Fact("p99", show(outcome.p99)),
+        Fact("CV", percent(outcome.cv)),
+        Fact("range", f"{show(outcome.minimum)} to {show(outcome.maximum)}"),
+        Fact("runs", number(outcome.n)),
+    ]
+
+
+def histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> tuple[str, ...]:
+    """Draw a line of bars with its two ends below; `fancy` where the output can show block characters."""
+    if not outcomes:
+        return ()
+    low, high = min(outcomes), max(outcomes)
+    left, right = quantity(low, unit), quantity(high, unit)
+    line = bar_line(bins(outcomes, low, high, WIDTH), BARS if fancy else ASCII_BARS)
+    return line, left + right.rjust(WIDTH - len(left))

@@ -9,7 +9,7 @@ from ...tools.machine import busy_words
 from ...tools.measure import MeasureResult
 from ...tools.statistics.shape.describe import DistributionShape
 from ...tools.verdict import helpful
-from . import failing, layers, run_ranks
+from . import factors, failing, ranks
 from .evidence import Evidence
 from .numbers import number, percent, quantity
 
@@ -21,7 +21,7 @@ LINKED = 0.3
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Advise on what may weaken the result, each with what to do about it."""
-    sources = (failing.remarks, _of_hosts, run_ranks.remarks, _of_runs, layers.remarks, _of_machine, _of_effect)
+    sources = (failing.remarks, _of_hosts, ranks.remarks, _of_runs, factors.remarks, _of_machine, _of_effect)
     return tuple(remark for source in sources for remark in source(evidence))
 
 

@@ -11,14 +11,13 @@ from ...prompts.render import render
 from ...tools.base import Result
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
-from ...tools.statistics.sd_interval import log_sd_interval
 from ...tools.statistics.shape.describe import describe
+from ...tools.statistics.spread import log_sd_interval
 from ..step import StepResult
 from ..terminal import folded, table
-from . import layers
-from .numbers import number
+from . import factors
+from .numbers import histogram, number, statistics
 from .remarks import findings, of_form
-from .spread import histogram, statistics
 from .story import Fact
 from .tell import typed
 
@@ -88,9 +87,9 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> dict
         "facts": statistics(profiled.outcome, log_sd_interval(counted), subject.unit),
         "picture": histogram(counted, subject.unit, fancy),
         "findings": [*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit)],
-        "layers": table(HEADER, layers.layer_rows(profiled)),
+        "layers": table(HEADER, factors.layer_rows(profiled)),
         "hidden": [*hidden[:MOST_HIDDEN], *([Fact(f"... and {more} more", "(--json)")] if more > 0 else [])],
-        "notes": [*layers.of_profile(profiled), *layers.missing_cells(stepped.rows)],
+        "notes": [*factors.of_profile(profiled), *factors.missing_cells(stepped.rows)],
     }
 
 

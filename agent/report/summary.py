@@ -8,7 +8,7 @@ from ...prompts.render import render
 from ...tools.remedies import broken, not_accepted
 from ...tools.verdict import confirmed, left_for_time, title, to_json
 from ...tools.verdict_words import headline
-from ..finished import FinishedRun
+from ..record import FinishedRun
 from ..terminal import folded
 from . import failing
 from .evidence import Evidence, gather

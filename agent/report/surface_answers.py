@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from ...tools.surface.axes import Level
 from ...tools.surface.best import Best, PredictedCell
+from ...tools.surface.explain import Slice
 from ...tools.surface.fitted import Prediction, Surface, SurfaceRecord
-from ...tools.surface.slices import Slice
 from ...tools.surface.stored import Fitted
 from ..terminal import folded, table
 from .numbers import ABSENT, number, percent, quantity

@@ -12,7 +12,7 @@ from ...tools.apply_mitigation import ApplyResult
 from ...tools.case import Finished, Record
 from ...tools.findings import Findings
 from ...tools.row import FIXED, RUNS
-from ..finished import FinishedRun
+from ..record import FinishedRun
 from .story import Fact
 
 LEADING = ("call", "tool", "batch", "block")

@@ -18,15 +18,14 @@ from ...tools.subject import Subject
 from ...tools.verdict import Verdict, helpful, title, undecided
 from ...tools.verdict_words import headline
 from ..again import again
-from . import failing, how, layers, run_ranks
+from . import factors, failing, how, ranks
 from .evidence import Evidence
 from .factors import classes, factor_story, ranking, set_aside, tree_story
 from .further import further
-from .hosts import hosts_story
 from .mitigations import decided, suspects, tried, untried, winner
-from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale, statistic_name
+from .nodes import hosts_story
+from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale, statistic_name, statistics
 from .remarks import findings, warnings
-from .spread import statistics
 from .story import Suspect, Untried
 from .tables import absent
 from .trial import level_rows
@@ -56,10 +55,10 @@ def tell(evidence: Evidence) -> dict[str, Any]:
         "ranking": ranking(evidence),
         "set_aside": set_aside(evidence),
         "set_aside_columns": len(evidence.ranking.set_aside) if evidence.ranking else 0,
-        "ranks": run_ranks.story(evidence),
-        "layers": [row for profile in evidence.profiles for row in layers.layer_rows(profile)],
-        "bare_runs": layers.bare_runs(evidence),
-        "search": layers.facts(evidence),
+        "ranks": ranks.story(evidence),
+        "layers": [row for profile in evidence.profiles for row in factors.layer_rows(profile)],
+        "bare_runs": factors.bare_runs(evidence),
+        "search": factors.facts(evidence),
         "classes": classes(evidence),
         "tree": tree_story(evidence),
         "batches": tried(evidence),

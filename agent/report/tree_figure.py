@@ -8,7 +8,7 @@ from ...tools.statistics.association.tree import DecisionTree, TreeNode
 from .canvas import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas
 from .numbers import number
 
-ROW = 0.32
+LEAF_HEIGHT = 0.32
 """Inches a leaf takes."""
 BAR = 0.5
 """Inches of a bar at 100 %."""
@@ -23,7 +23,7 @@ def tree(fitted: DecisionTree) -> str:
     rows: dict[int, float] = {}
     leaves = _place(fitted, fitted.nodes[0], rows, 0)
     nodes = _walk(fitted, fitted.nodes[0], 0)
-    height = ROW * max(leaves, 2) + 0.1
+    height = LEAF_HEIGHT * max(leaves, 2) + 0.1
     words = f"Decision tree with {leaves} leaves: " + " ".join(fitted.text().split())
     with canvas("tree", words, height) as page:
         axes = page.figure.add_axes((0, 0, 1, 1))

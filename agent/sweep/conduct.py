@@ -13,12 +13,11 @@ from ...knowledge.errors import VgoError
 from ...tools.execution.bench import Bench
 from ...tools.execution.progress import Remark
 from ...tools.execution.row_log import SYNC_S, RowLog, rows_in
-from ...tools.layer_choice import choose
+from ...tools.layers_here import choose
 from ...tools.row import Row
-from ...tools.sweep.local import LocalCells
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
-from ...tools.sweep.treatments import CellsHere, CellsThere
+from ...tools.sweep.treatments import CellsHere, CellsThere, LocalCells
 from ..clock import BudgetClock
 from ..experiment import ExperimentRun, RemadeFiles, ShownAnswer, go_on, read_experiment
 from ..experiment_folder import experiment_in

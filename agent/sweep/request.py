@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
+from ...knowledge.files import first
 from ...knowledge.loader import Knowledge, load
-from ...knowledge.wrong import first
 from ...layers.schema import Layer
-from ...tools.layer_choice import WORDS, named
+from ...tools.layers_here import WORDS, named
 from ...tools.machine import Machine
 from ...tools.subject import Allow, Subject
 from ...tools.sweep.cell import Cell
@@ -101,7 +101,7 @@ class SweepRequest(ExperimentRequest):
 
     def ask(self, interface: Interface) -> None:
         """Ask for consent to what changes more than the program."""
-        from .preview import ask
+        from .files import ask
 
         ask(self, interface)
 

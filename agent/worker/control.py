@@ -17,7 +17,7 @@ from typing import Any
 
 from ..consent import recorded
 from ..run_folder import RunFolder
-from .wire import LONGEST, SOCKET, Mode, WorkerState, line_of, listening
+from .link import LONGEST, SOCKET, Mode, WorkerState, line_of, listening
 
 UNWATCHED_S = 3600.0
 """How long a question, a pause or a step by hand waits while nobody watches."""

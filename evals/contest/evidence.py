@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from ...agent.finished import FinishedRun
-from ...agent.record import bodies
+from ...agent.record import FinishedRun, bodies
 from ...agent.report.evidence import Evidence, gather
 from ...agent.report.tell import tell
 from ...agent.transcript import ToolEnd, VerdictGiven
@@ -35,8 +34,7 @@ from ...tools.verdict import (
     Undecided,
     Unusable,
 )
-from .passages import passages
-from .written import unfounded
+from .passages import passages, unfounded
 
 
 def problems(run: FinishedRun) -> Iterator[str]:

@@ -10,12 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...agent.finished import FinishedRun
 from ...agent.graph import FALLBACK, Loop
 from ...agent.legal import was_legal
 from ...agent.live import Live
 from ...agent.planners.base import Planner
-from ...agent.record import bodies, record_of
+from ...agent.record import FinishedRun, bodies, record_of
 from ...agent.report.evidence import gather
 from ...agent.report.remarks import warnings
 from ...agent.run_folder import RunFolder

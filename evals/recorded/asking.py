@@ -16,12 +16,12 @@ from ...agent.progress import Lines
 from ...agent.settings import UserSettings, effective
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
-from ...tools.layer_choice import named
+from ...tools.layers_here import named
 from ...tools.subject import Subject
 from ..workloads.registry import find
 from ..workloads.subject import subject_of as subject_of_workload
 from .draft import truth_of_workload
-from .folders import TRUTH
+from .manifest import TRUTH
 from .program import again
 from .recording_plan import RecordingPlan
 from .schema import Truth

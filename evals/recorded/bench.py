@@ -15,8 +15,7 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ...tools.base import ToolError
-from ...tools.execution.deadline import NEVER
-from ...tools.execution.expected import Expected
+from ...tools.execution.expected import NEVER, Expected
 from ...tools.execution.launch import Launch
 from ...tools.execution.screen import Proof
 from ...tools.execution.series import Change, PlannedRun, Series
@@ -25,8 +24,7 @@ from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.row import BASELINE, FIXED, Row
 from ...tools.subject import Subject
-from .definition import definition
-from .recorded_case import ShownCase
+from .recorded_case import ShownCase, definition
 from .schema import Trial
 
 SHARE = 0.75

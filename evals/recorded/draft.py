@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from ...tools.machine import Machine
 from ...tools.steps.apply_mitigation import MOST_PAIRS
 from ...tools.subject import Limits
-from ..workloads.controls import STILL
 from ..workloads.registry import find
+from ..workloads.workload import STILL
 from .bench import BATCHES, SHARE
 from .recording_plan import RecordingPlan
 from .schema import CaseFile, Truth
@@ -138,3 +140,22 @@ def _commented(title: str, shown: Mapping[str, Any], comments: Mapping[str, str]
         within = None if isinstance(value, list | dict) else False  # a list stands in one line, the rest does not
         lines.append(yaml.safe_dump({name: value}, default_flow_style=within, sort_keys=False, width=110))
     return "".join(lines)
+
+
+GIGABYTE = 1e9
+
+
+def machine_words(machine: Machine) -> str:
+    """Describe it for a reader: hardware, kernel, what it is shared with as far as that shows, how busy it was.
+
+    To be called when all is measured: the load at the end is that of now.
+    """
+    allowed = f"{len(machine.cpus)} of {machine.online} CPUs" if machine.online else f"{len(machine.cpus)} CPUs"
+    words = [
+        f"{machine.cpu} ({machine.architecture}), {allowed}, {machine.memory_bytes / GIGABYTE:.0f} GB",
+        f"virtual ({machine.virtual})" if machine.virtual else "no hypervisor seen",
+        f"Linux {machine.kernel}, {machine.distribution}",
+        f"{'root' if machine.root else 'not root'}, load {machine.load_1min:.2f} when it began, "
+        f"{os.getloadavg()[0]:.2f} when it ended",
+    ]
+    return "; ".join(words)

@@ -18,17 +18,13 @@ from ...tools.profile import ProfileResult
 from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
-from ..scores.agreement import filled
-from .draft import case_file, case_yaml, truth_to_fill, truth_yaml
-from .folders import CASE, RECORDING, TABLE, TRUTH
-from .machine_words import machine_words
-from .manifest import seal, sealing
-from .pieces import series_name
+from ..scores.effects import filled
+from .draft import case_file, case_yaml, machine_words, truth_to_fill, truth_yaml
+from .manifest import CASE, RECORDING, TABLE, TRUTH, seal, sealing
 from .record import Recorder
-from .recorded_case import read_case
-from .recording_plan import visible
+from .recorded_case import Part, read_case, write_table
+from .recording_plan import series_name, visible
 from .schema import CaseFile, Profiling, Recording, Truth
-from .table import Part, write_table
 from .workshop import MitigationRecording, Surveyed, Workshop
 
 WORDS = ("title", "question", "split", "tags", "difficulty")

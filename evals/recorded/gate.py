@@ -12,16 +12,14 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
 from ...knowledge.shape import Frozen
 from ...tools.execution.samples import ITERATION
-from ...tools.experiment.rotation import bare_runs
+from ...tools.experiment.schedules import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from ...tools.steps.apply_mitigation import MOST_PAIRS
 from .bench import BATCHES, SHARE
-from .folders import CASE, CASES, TABLE, case_folders
-from .manifest import refuse_unsealed
-from .recorded_case import TRIAL, RecordedCase, read_case
+from .manifest import CASE, CASES, TABLE, case_folders, refuse_unsealed
+from .recorded_case import INTEGERS, TEXTS, TRIAL, RecordedCase, read_case, read_table
 from .schema import SERIES
-from .table import INTEGERS, TEXTS, read_table
 from .truth import read_truth
 
 SPARE = 1 / SHARE

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...layers.loader import load_layers
-from ...tools.layer_choice import WORDS
+from ...tools.layers_here import WORDS
 from ...tools.subject import Allow, Limits
 from .recorded_case import RecordedCase, silence
 

@@ -22,11 +22,10 @@ from ...tools.case import Case, Finished, Record
 from ...tools.execution.bench import Bench
 from ...tools.execution.progress import ProgressEvent, RunEnded
 from ...tools.execution.spawn import Spawner
-from ...tools.experiment.applied import AppliedConditions
-from ...tools.experiment.condition import AS_GIVEN, Condition
+from ...tools.experiment.executor import AS_GIVEN, AppliedConditions, Condition
 from ...tools.experiment.schedules import block_of, pairs_in
 from ...tools.label import LabelArguments
-from ...tools.layer_choice import LayerChoice, choose
+from ...tools.layers_here import LayerChoice, choose
 from ...tools.look_up import busy_cpus
 from ...tools.machine import Machine
 from ...tools.measure import MeasureArguments
@@ -38,12 +37,24 @@ from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
 from ...tools.subject import Limits
 from .bench import BATCHES
-from .definition import definition
-from .pieces import run_pairs, series_name, trial_s
 from .program import standing
-from .recording_plan import RecordingPlan, obstacles, telling_columns, untold, visible, wanted
+from .recorded_case import definition
+from .recording_plan import (
+    FEW,
+    RecordingPlan,
+    Sizes,
+    fitted,
+    obstacles,
+    run_pairs,
+    series_name,
+    telling_columns,
+    trial_s,
+    untold,
+    visible,
+    wanted,
+    words,
+)
 from .schema import Trial, Truth
-from .sizes import FEW, Sizes, fitted, words
 from .workshop import MitigationRecording, Surveyed, Workshop
 
 NO_END = 1e9

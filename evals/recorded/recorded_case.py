@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
+from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
-from ...tools.row import BASELINE, Row
-from ...tools.run_table import LAYERS, read_layers
+from ...tools.row import BASELINE, FIXED, REQUIRED, Row
+from ...tools.run_table import LAYERS, described, read_layers
 from ...tools.subject import Limits
-from .folders import CASE, RECORDING, TABLE
+from .manifest import CASE, RECORDING, TABLE
 from .schema import SERIES, CaseFile, Recording, Series
 from .unnamed import unnamed
 
@@ -100,3 +105,64 @@ def read_case(folder: Path) -> RecordedCase:
         raise VgoError(f"{folder / LAYERS} cannot be read ({error.strerror}): restore it, or record again.") from error
     file, recording = read_model(folder / CASE, CaseFile), read_model(folder / RECORDING, Recording)
     return RecordedCase(folder, file, recording, read_layers(layers))
+
+
+DIGITS = 9
+"""Significant ones that are kept of a number: more are noise, and large."""
+INTEGERS = ("order", "pair", "ok", "exit_code", "survivors")
+TEXTS = (SERIES, TRIAL, "condition", "layers", "failure")
+
+
+class Part(NamedTuple):
+    """One series of runs."""
+
+    series: Series
+    trial: str | None
+    """The mitigation that pairs were made for."""
+    rows: Sequence[Row]
+
+
+def write_table(path: Path, parts: Sequence[Part], layers: Iterable[Layer]) -> None:
+    """Write the rows in the order given; metric columns are numbers unless a layer says that they are text."""
+    names = sorted({name for part in parts for row in part.rows for name in row} - set(FIXED))
+    texts = {column.name for column in described(names, layers) if column.type == "text"}
+    schema = {name: _kind(name, texts) for name in (SERIES, TRIAL, *FIXED, *names)}
+    rows = [{SERIES: part.series, TRIAL: part.trial, **row} for part in parts for row in part.rows]
+    columns = {name: [row.get(name) for row in rows] for name in schema}
+    frame = pl.DataFrame(columns, schema=schema, strict=False)
+    rounded = frame.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
+    rounded.write_parquet(path, compression="zstd", compression_level=19, statistics=False)
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Read it back whole; raise VgoError where it is truncated, broken or lacks a fixed column."""
+    try:
+        frame = pl.read_parquet(path)
+    except (PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise VgoError(f"{path} is not a whole parquet file ({reason}): restore it, or record again.") from error
+    missing = [name for name in (SERIES, TRIAL, *REQUIRED) if name not in frame.columns]
+    if missing:
+        raise VgoError(f"{path} has no column {missing[0]}: record the case again.")
+    return frame
+
+
+def _kind(name: str, texts: set[str]) -> type[pl.DataType]:
+    if name in INTEGERS:
+        return pl.Int64
+    return pl.String if name in TEXTS or name in texts else pl.Float64
+
+
+DOES: dict[str, Any] = {
+    "apply": True,
+    "verify": True,
+    "interleavable": True,
+    "parameters": {"__all__": {"name", "default"}},
+}
+"""What is done and proved with the default values; words for a reader may change."""
+
+
+def definition(mitigation: Mitigation) -> str:
+    """Give the SHA-256 of what it does; fields that say nothing do not count, so that new ones change no digest."""
+    does = mitigation.model_dump(mode="json", include=DOES, exclude_defaults=True)
+    return hashlib.sha256(json.dumps(does, sort_keys=True).encode()).hexdigest()

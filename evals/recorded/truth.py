@@ -13,8 +13,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
-from .folders import TRUTH
-from .manifest import sealing
+from .manifest import TRUTH, sealing
 from .schema import Recording, Truth
 
 FACTORS = ("causes", "also_true")

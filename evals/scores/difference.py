@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...knowledge.shape import Frozen
-from .kinds import CLOCK, KINDS
 from .results import Results, ScoredAnswer
+from .score import CLOCK, KINDS
 from .summary import Duel, by_case, paired, summed
 
 SHOWN = ("verdict", "cause@1", "false_alarm", "mitigation", "harm", "evidence")

@@ -1,12 +1,18 @@
-"""What a mitigation that was claimed really does: measured on every pair that was recorded, not as it was claimed."""
+"""What mitigations really do, measured on every recorded pair; and whether the truth agrees."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+
+from ...tools.claim import Claim, TooFew
+from ...tools.claim_words import interval
+from ...tools.comparison import below
 from ...tools.remedies import costly
 from ..contest.answer import ContestAnswer
-from ..contest.effect import EffectRatios, best_of, measured_ratio
+from ..contest.effect import EffectRatios, best_of, family, measured_ratio
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
+from ..recorded.truth import NOT_IN_FORCE, REFUSED, why_not
 
 ValueWithReason = tuple[float | None, str]
 """A value, None where it does not apply, and the reason."""
@@ -59,3 +65,59 @@ def _untold_cost(measured: EffectRatios, answer: ContestAnswer, case: RecordedCa
         return 0.0, f"The mean is {measured.mean:.3g} times the baseline's."
     said = "as the answer warns" if answer.price_told else "of which the answer does not warn"
     return float(not answer.price_told), f"The mean is {measured.mean:.3g} times the baseline's, {said}."
+
+
+HELPS_BELOW = 0.8
+"""A ratio of spreads whose whole interval, in the family of all recorded, lies below it: the mitigation helps."""
+
+
+def doubts(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
+    """Name what the pairs contradict in a truth, and what they prove of which it says nothing; a sentence each."""
+    helped = helping(case)
+    named = (*truth.accepted, *truth.must_not_help)
+    wrong = (doubt for key in named if key not in truth.unproved for doubt in _contradicted(case, key, truth, helped))
+    return (*wrong, *_unsaid(case, truth, helped))
+
+
+def filled(truth: Truth, case: RecordedCase) -> Truth:
+    """Add what the recording tells: why something was not measured, and of a control all that may not be claimed."""
+    measured = [key for key, trial in case.recording.trials.items() if trial.pairs]
+    helped = helping(case) if truth.control else {}
+    idle = [key for key in measured if key not in helped] if truth.control else []
+    may_not = tuple(dict.fromkeys((*truth.must_not_help, *idle)))
+    said = {key: why for key, why in truth.unproved.items() if not why.startswith((REFUSED, NOT_IN_FORCE))}
+    named = dict.fromkeys((*truth.accepted, *may_not))
+    why = {key: reason for key in named if key not in measured and (reason := why_not(case.recording, key))}
+    return truth.model_copy(update={"must_not_help": may_not, "unproved": said | why})
+
+
+def helping(case: RecordedCase) -> Mapping[str, Claim | TooFew]:
+    """Claim the spread of each mitigation whose pairs all show a smaller one than may be chance."""
+    return {key: claim for key, claim in family(case).items() if below(claim, HELPS_BELOW)}
+
+
+def _contradicted(case: RecordedCase, key: str, truth: Truth, helped: Collection[str]) -> Iterator[str]:
+    trial, measured = case.recording.trials.get(key), measured_ratio(case, key)
+    if key in truth.accepted and trial and trial.placebo:
+        yield f"accepted: {key} was recorded as a placebo, so it may not be claimed."
+    if measured is None or measured.comparison is None:
+        if not why_not(case.recording, key):
+            yield f"{key} has no pairs, and neither the recording nor `unproved` says why."
+        return
+    claims = measured.comparison.claims
+    words = f"{key} has a spread ratio of {interval(claims['spread'])}"
+    if key in truth.accepted:
+        if not any(below(claims[measure], 1.0) for measure in ("spread", "sd")):
+            yield f"accepted: {words}, and no spread that surely falls."
+    elif key in helped:
+        yield f"must_not_help: {words}, so it does help."
+
+
+def _unsaid(case: RecordedCase, truth: Truth, helped: Mapping[str, Claim | TooFew]) -> Iterator[str]:
+    cure = "accept it, or say why not, in must_not_help and unproved"
+    if truth.control:
+        cure = "where that is no chance, this is no control; else say so, in must_not_help and unproved"
+    for key in sorted(helped.keys() - {*truth.accepted, *truth.must_not_help, *truth.unproved}):
+        if not case.recording.trials[key].placebo:
+            shown = interval(helped[key])
+            yield f"{key} is neither accepted nor in must_not_help, and it helps: its spread ratio is {shown}: {cure}."

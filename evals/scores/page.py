@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
+from collections.abc import Collection, Mapping
 
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+
+from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
+from ...agent.report.figures import Floats
 from ...prompts.render import render
 from .difference import Difference
-from .kinds import COLUMNS, KINDS
-from .pictures import pictures
-from .required import missed
+from .evaluate import bound_of, missed
 from .results import Results
-from .summary import Grouping
+from .score import COLUMNS, KINDS
+from .summary import Grouping, Summed, by_case, cases_by, summarise
 from .tables import (
+    brief,
     by_group,
     difference_lines,
     duel_line,
@@ -24,7 +30,140 @@ from .tables import (
     requirements,
     turned,
 )
-from .words import MAIN
+
+MAIN = "rules"
+"""Whose failures are told where nobody was named: those of baselines are no news."""
+
+
+def words(results: Results, found: Difference | None, asked: Collection[str], width: int) -> str:
+    """Write everything, a line each below the table, which is as wide as the terminal allows."""
+    seeds = ", ".join(map(str, results.seeds))
+    cases = "case" if len(results.cases) == 1 else "cases"
+    heads = [
+        f"{len(results.cases)} {cases}, {'seeds' if ',' in seeds else 'seed'} {seeds}; with 95 % intervals over cases."
+    ]
+    blocks = [
+        [results.stopped, *heads],
+        [brief(results, width), *notes(results)],
+        [duel_line(duel) for duel in duels(results)],
+    ]
+    shown = [name for name in results.contestants if name in asked or (not asked and name == MAIN)]
+    if shown:
+        wrong, of = failure_lines(results, shown), ", ".join(shown)
+        blocks.append([f"What failed and why (of {of}):", *wrong] if wrong else [f"Nothing failed (of {of})."])
+    if found is not None:
+        blocks.append(["Against the results before:", *difference_lines(found)])
+    return "\n\n".join("\n".join(filter(None, block)) for block in blocks if block)
+
+
+MARKS = (
+    *(("o", MITIGATED), ("^", BASELINE), ("s", INK), ("x", FAINT)),
+    *(("D", MITIGATED), ("v", BASELINE), ("P", INK), ("*", FAINT)),
+)
+"""Shape and colour of each contestant, the first one first; told apart by their shapes in grey too."""
+A_LINE = 4
+"""Contestants in a line of the legend."""
+LEGEND = 0.2
+"""Inches that a line of the legend takes."""
+ROW = 0.3
+"""Inches that a line of a picture takes."""
+MOST_TAGS = 12
+"""Those of the most cases are drawn; the table has all."""
+MOST_REGRET = 20.0
+"""Beyond it a regret sits on the edge of the picture."""
+
+
+def pictures(results: Results) -> Mapping[str, str]:
+    """Draw what there are answers for: SVG by name, empty where nothing applies."""
+    return {"tags": _tags(results), "regret": _regret(results), "runs": _runs(results)}
+
+
+def _tags(results: Results) -> str:
+    """One line a tag, one mark a contestant, with its interval."""
+    shares = {
+        tag: {name: summarise(results, name, cases).scores.get("cause@1") for name in results.contestants}
+        for tag, cases in cases_by(results, "tag").items()
+    }
+    cases = {tag: max((one.n for one in found.values() if one), default=0) for tag, found in shares.items()}
+    first = sorted((tag for tag in shares if cases[tag]), key=lambda tag: -cases[tag])[:MOST_TAGS]
+    shown = {f"{tag} ({cases[tag]})": found for tag, found in shares.items() if tag in first}
+    if not shown:
+        return ""
+    names = list(results.contestants)
+    lines = len(shown) * (len(names) + 1)
+    top = 0.15 + LEGEND * -(-len(names) // A_LINE)
+    height = 0.4 + top + 0.13 * lines
+    with canvas(
+        "tags", "Share of cases in which a true cause, or one that moves with it, is named first, by tag.", height
+    ) as page:
+        axes = page.axes(0.17, 0.81, 0.4 / height, 1 - (0.4 + top) / height)
+        for place, found in enumerate(shown.values()):
+            for of, name in enumerate(names):
+                _share(axes, found[name], place + (of + 0.5) / (len(names) + 1), of, name if place == 0 else None)
+        ticks = np.arange(len(shown)) + 0.5 * len(names) / (len(names) + 1)
+        axes.set_yticks(ticks, list(shown))
+        axes.set(xlim=(-2, 102), ylim=(len(shown), -0.1), xlabel="cause@1, % of the cases (their number in brackets)")
+        _legend(axes, len(names))
+    return page.svg
+
+
+def _share(axes: Axes, found: Summed | None, y: float, of: int, label: str | None) -> None:
+    marker, colour = MARKS[of % len(MARKS)]
+    x, low, high = (100 * v for v in (found.value, found.low or 0.0, found.high or 1.0)) if found else (np.nan,) * 3
+    axes.plot([low, high], [y, y], color=colour, linewidth=1, alpha=0.7)
+    axes.plot([x], [y], linestyle="none", marker=marker, color=colour, markersize=4, label=label)
+
+
+def _regret(results: Results) -> str:
+    """One line a contestant, one mark a case, its median as a bar."""
+    bound = bound_of("regret")
+    title = f"regret: SD ratio over that of the best accepted one; dotted: {bound:g} is required of the median"
+    return _strips(results, "regret", title, bound)
+
+
+def _runs(results: Results) -> str:
+    return _strips(results, "runs", "recorded runs used by one answer")
+
+
+def _strips(results: Results, score: str, label: str, bound: float | None = None) -> str:
+    values = {name: list(_of(results, name, score).values()) for name in results.contestants}
+    shown = {name: found for name, found in values.items() if found}
+    if not any(max(found) > 0 for found in shown.values()):
+        return ""
+    height = 0.6 + ROW * len(shown)
+    with canvas(score, f"{label}, by contestant.", height) as page:
+        axes = page.axes(0.17, 0.81, 0.45 / height, 1 - 0.55 / height)
+        for place, (name, found) in enumerate(shown.items()):
+            seen = np.minimum(found, MOST_REGRET if score == "regret" else np.inf)
+            marker, colour = MARKS[results.contestants.index(name) % len(MARKS)]
+            axes.plot(
+                seen, place + _apart(seen), linestyle="none", marker=marker, color=colour, markersize=3, alpha=0.7
+            )
+            axes.plot([float(np.median(seen))] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.4)
+        if bound is not None:
+            axes.axvline(bound, color=INK, linewidth=0.8, linestyle=":")
+            axes.set_xscale("log")
+            axes.set_xticks(ticks := [1, 1.5, 2, 3, 5, 10, 20], [f"{tick:g}" for tick in ticks], minor=False)
+            axes.set_xticks([], minor=True)
+        axes.set_yticks(range(len(shown)), list(shown))
+        axes.set(ylim=(len(shown) - 0.4, -0.6), xlabel=label)
+    return page.svg
+
+
+def _of(results: Results, contestant: str, score: str) -> dict[str, float]:
+    return by_case([row for row in results.rows if row.contestant == contestant], score)
+
+
+def _apart(values: Floats) -> Floats:
+    """Move marks of one line apart from each other, the same way each time."""
+    return 0.5 * (np.arange(len(values)) % 5 / 4 - 0.5)
+
+
+def _legend(axes: Axes, entries: int) -> None:
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1.02, 1.0), ncols=min(entries, A_LINE), handletextpad=0.2, columnspacing=1
+    )
+
 
 GROUPINGS: tuple[Grouping, ...] = ("split", "difficulty", "tag")
 GROUPED = ("verdict", "cause@1", "injected@1", "false_alarm", "regret")

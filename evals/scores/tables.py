@@ -8,11 +8,21 @@ from typing import NamedTuple
 from ...agent.report.numbers import ABSENT, number, ratio
 from ...agent.terminal import table
 from .difference import Difference
-from .intervals import fewest_without, wilson
-from .kinds import COLUMNS, KINDS
-from .required import REQUIRED, Required, bound_of, bound_words, reached
+from .evaluate import REQUIRED, Required, bound_of, bound_words, reached
 from .results import Results, ScoredAnswer
-from .summary import ContestantSummary, Duel, Grouping, Summed, by_case, cases_by, duel, summarise
+from .score import COLUMNS, KINDS
+from .summary import (
+    ContestantSummary,
+    Duel,
+    Grouping,
+    Summed,
+    by_case,
+    cases_by,
+    duel,
+    fewest_without,
+    summarise,
+    wilson,
+)
 
 BRIEF = (
     "verdict",

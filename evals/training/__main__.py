@@ -12,8 +12,8 @@ from pathlib import Path
 from ...agent.model.chosen import SHIPPED_FILE
 from ...agent.planners.base import Planner
 from ...agent.planners.rules import Rules
-from ..contest.random_legal import RandomLegal
-from ..recorded.folders import CASES
+from ..contest.contestants import RandomLegal
+from ..recorded.manifest import CASES
 from .generate import Split, TrainingExample, balanced, read_pairs, recorded, simulated, simulated_parts, write_pairs
 from .judge import PlannerScore, freely, judge, shipped, worlds
 
@@ -69,11 +69,10 @@ def _write(options: argparse.Namespace, name: str, make: Callable[[], list[Train
 
 def train(options: argparse.Namespace) -> None:
     """Train on the states, write the model, and say how often it agrees with the rule policy."""
-    from .export import export
-    from .network import Size
+    from .generate import TOKENS
+    from .network import Size, export
     from .train import TrainingRecipe, agreement
     from .train import train as trained
-    from .vocabulary import TOKENS
 
     def states(name: str) -> list[TrainingExample]:
         return read_pairs(options.folder / f"{name}.tsv")

@@ -17,14 +17,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ...agent.planners.base import Choice, Planner, View
+from ...agent.planners.base import Choice, Menu, Planner, View, calls, menu
+from ...agent.planners.compact import ASK, SPOKEN, WORDS, line, spoken
 from ...agent.planners.compact import PLACES as WORDED
-from ...agent.planners.compact import line, spoken
 from ...agent.planners.grammar import PLACES, write
-from ...agent.planners.menu import Menu, calls, menu
 from ...agent.planners.rules import Rules
 from ...tools.registry import TOOLS
-from ..contest.random_legal import RandomLegal
+from ..contest.contestants import RandomLegal
 from ..simulator.diagnosis import diagnose
 from ..simulator.world import drawn
 
@@ -173,3 +172,40 @@ def write_pairs(path: Path, pairs: Sequence[TrainingExample]) -> None:
 def read_pairs(path: Path) -> list[TrainingExample]:
     """Read what `write_pairs` wrote."""
     return [TrainingExample(*row.split("\t")) for row in path.read_text(encoding="ascii").splitlines()]
+
+
+UNKNOWN, BEGIN, END = 0, 1, 2
+IS_UNKNOWN, IS_CONTROL, IS_USERS, IS_BYTE = 2, 3, 4, 6
+"""Types of tokens in GGUF."""
+TEMPLATE = "{{ bos_token }} {{ messages[-1]['content'] }} " + ASK
+"""The chat template: the line as it is, then the word that asks."""
+
+
+class Token(NamedTuple):
+    """One entry of the tokenizer."""
+
+    text: str
+    type: int
+
+
+TOKENS: tuple[Token, ...] = (
+    Token("<unk>", IS_UNKNOWN),
+    Token("<s>", IS_CONTROL),
+    Token("</s>", IS_CONTROL),
+    # What is no word falls back to bytes; without them llama.cpp would end the process.
+    *(Token(f"<0x{byte:02X}>", IS_BYTE) for byte in range(256)),
+    *(Token(f" {word}", IS_USERS) for word in WORDS),
+    *(Token(tool, IS_USERS) for tool in SPOKEN),
+)
+IDS = {token.text: number for number, token in enumerate(TOKENS)}
+
+
+def question(line: str) -> list[int]:
+    """Tokens of a prompt; raises KeyError for a word that is none."""
+    return [BEGIN, *(IDS[f" {word}"] for word in line.split()), IDS[f" {ASK}"]]
+
+
+def reply(answer: str) -> list[int]:
+    """Tokens of an answer, the end among them; raises KeyError for a place that has no word."""
+    tool, *places = answer.split()
+    return [IDS[tool], *(IDS[f" {place}"] for place in places), END]

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ...agent.model.choice import ModelChoice
-from ...agent.model.chosen import SHIPPED_FILE
+from ...agent.model.chosen import SHIPPED_FILE, ModelChoice
 from ...agent.model.process import ModelProcess
 from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.llama import Llama

@@ -13,9 +13,8 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from .generate import TrainingExample
+from .generate import TrainingExample, question, reply
 from .network import Array, Size, Weights, begin, logits
-from .vocabulary import question, reply
 
 STEP = 32
 """Rows are filled up to a multiple of this, so that few shapes are compiled."""

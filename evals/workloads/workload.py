@@ -78,3 +78,11 @@ class Workload(Frozen):
     """Arguments that take the cause away: the steady twin, which runs without the cause that `around` makes."""
     around: Around | None = None
     """What must hold around the whole diagnosis, such as a limited control group; put back at its end."""
+
+
+STILL = ("steady", "cause not visible")
+"""Right where nothing is put in that varies: the second where the machine adds more than needs no reduction."""
+INTERFERENCE = ("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal")
+"""Factors by which a machine makes a program vary that does not vary itself."""
+SHIELDS = ("sched_fifo", "sched_rr", "own_autogroup")
+"""Mitigations that can keep that off the program."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..schema import Layer
-from . import aside
+from . import perf_open
 from .base import Probe
 from .perf_open import libc
 
@@ -84,7 +84,7 @@ class BpfProbe(Probe):
     def _start(self) -> None:
         command = ["bpftrace", "-B", "line", "-f", "json", str(PROGRAM), str(os.getpid())]
         files = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self._tracer = aside.popen(command, **files)
+        self._tracer = perf_open.popen(command, **files)
         assert self._tracer.stdout is not None and self._tracer.stderr is not None
         os.set_blocking(self._tracer.stdout.fileno(), False)
         os.set_blocking(self._tracer.stderr.fileno(), False)
@@ -99,7 +99,7 @@ class BpfProbe(Probe):
         """Have the maps printed and emptied; None where they do not come within the limit."""
         self._questions += 1
         name = QUESTION.format(self._questions).encode()
-        aside.thread().submit(libc().prctl, PR_SET_NAME, name).result()
+        perf_open.thread().submit(libc().prctl, PR_SET_NAME, name).result()
         said = self._line(END.format(self._questions).encode(), limit_s)
         lines = [json.loads(line) for line in said.splitlines() if line.startswith(b"{")]
         return [line["data"] for line in lines if line["type"] in ("map", "hist")] if said else None

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from platformdirs import user_cache_path
 
-from ..folder import own_folder
 from ..schema import Layer, Value
+from ..wrapper import own_folder
 from .base import Probe, SpawnCommand
 
 SOURCE = Path(__file__).with_name("pmpi.c")

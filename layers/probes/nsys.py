@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..folder import own_folder
 from ..schema import Layer, Value
+from ..wrapper import own_folder
 from .base import Probe, SpawnCommand
 from .sysfs import name_of
 

@@ -18,7 +18,7 @@ from operator import sub
 from pathlib import Path
 from typing import NamedTuple
 
-from . import aside
+from . import perf_open
 from .perf_names import PerfEvent, PerfTarget
 from .perf_open import (
     DISABLED,
@@ -79,7 +79,7 @@ class PerfCounters:
 
     def __init__(self, events: Mapping[str, tuple[PerfEvent, bool]], root: Path) -> None:
         """Open events by name; True beside one asks for the whole machine where it could follow the run."""
-        aside.thread()
+        perf_open.thread()
         self.refused: dict[str, str] = {}
         """Event: reason and cure."""
         self.user_only: set[str] = set()

@@ -9,8 +9,11 @@ import functools
 import os
 import platform
 import struct
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "ppc64le": 319, "s390x": 331, "riscv64": 241}
 """glibc has no wrapper: numbers from the kernel's syscall tables."""
@@ -116,3 +119,20 @@ CURES = {
     errno.EMFILE: "too many files are open: raise the limit with ulimit -n",
     errno.ENOSPC: "too many such events are open: name fewer",
 }
+
+
+@functools.cache
+def thread() -> ThreadPoolExecutor:
+    """Start the thread; whoever opens inherited perf events calls this first, for later threads inherit them too."""
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside")
+    executor.submit(int).result()
+    return executor
+
+
+def popen(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a helper program in a session of its own, so that Ctrl-C reaches us alone."""
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, start_new_session=True, **options)
+
+    return thread().submit(start).result()

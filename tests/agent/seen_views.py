@@ -10,8 +10,8 @@ from pathlib import Path
 
 from vgo_agent.agent.planners.base import Choice, Planner, View
 from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.random_legal import RandomLegal
 from vgo_agent.evals.recorded.recorded_case import read_case
 
 from ..evals.cases_made import made_case

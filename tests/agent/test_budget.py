@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.cli import main
 from vgo_agent.agent.clock import BudgetClock
 from vgo_agent.agent.costs import after_s
@@ -20,7 +19,7 @@ from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies, record_of
-from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.run_folder import ChildFile, RunFolder
 from vgo_agent.agent.schemas import schemas_digest
 from vgo_agent.agent.session import conduct, try_once, way_of
 from vgo_agent.agent.step import StepRequest, begin
@@ -43,8 +42,7 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Record
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.execution.bench import Bench
-from vgo_agent.tools.execution.deadline import Deadline
-from vgo_agent.tools.execution.expected import Expected
+from vgo_agent.tools.execution.expected import Deadline, Expected
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.progress import ProgressEvent
 from vgo_agent.tools.execution.spawn import Spawner

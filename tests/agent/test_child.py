@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from vgo_agent.agent.child import ChildFile, end_orphan
+from vgo_agent.agent.run_folder import ChildFile, end_orphan
 
 TREE = "import os, time; os.fork() or os.setsid(); print(os.getpid(), flush=True); time.sleep(1000)"
 

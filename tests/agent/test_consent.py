@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.answers.of_question import facts_for
-from vgo_agent.agent.asking import ask, ask_program
+from vgo_agent.agent.answers.conversation import facts_for
 from vgo_agent.agent.consent import BY_HAND, FOUR, answers_to, covered, numbered, recorded, typed
 from vgo_agent.agent.graph import Loop
+from vgo_agent.agent.interface import ask, ask_program
 from vgo_agent.agent.legal import situation
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.rules import Rules

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.base import Choice
 from vgo_agent.agent.record import bodies, record_of
-from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.run_folder import ChildFile, RunFolder
 from vgo_agent.agent.schemas import schemas_digest
 from vgo_agent.agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, VerdictGiven, canonical
 from vgo_agent.knowledge.loader import load

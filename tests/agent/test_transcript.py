@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.agent.model.said import Said
+from vgo_agent.agent.model.facts import Said
 from vgo_agent.agent.transcript import Decision, EventBody, RunEnd, ToolEnd, ToolStart, Transcript, parse, read
 from vgo_agent.knowledge.errors import VgoError
 

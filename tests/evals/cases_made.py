@@ -13,13 +13,12 @@ import numpy as np
 import polars as pl
 import yaml
 
-from vgo_agent.evals.recorded.folders import CASE, MANIFEST, RECORDING, TABLE, TRUTH
+from vgo_agent.evals.recorded.manifest import CASE, MANIFEST, RECORDING, TABLE, TRUTH
 from vgo_agent.evals.recorded.recorded_case import TRIAL
 from vgo_agent.evals.recorded.schema import SERIES, CaseFile, Profiling, Recording, Trial, Truth
 from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.loader import load_layers
-from vgo_agent.tools.experiment.rotation import BARE, bare_runs, rotated
-from vgo_agent.tools.experiment.schedules import Crossover
+from vgo_agent.tools.experiment.schedules import BARE, Crossover, bare_runs, rotated
 from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.row import BASELINE, FIXED
 from vgo_agent.tools.run_table import LAYERS, write_layers

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.evals.contest.random_legal import RandomLegal
+from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import DiagnosisOutcome, diagnose
 from vgo_agent.tools.simulated import World
 

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from vgo_agent.evals.recorded.draft import truth_of_workload
-from vgo_agent.evals.recorded.folders import CASES, TABLE
 from vgo_agent.evals.recorded.gate import load_cases
+from vgo_agent.evals.recorded.manifest import CASES, TABLE
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
 from vgo_agent.evals.recorded.schema import SERIES
 from vgo_agent.evals.recorded.truth import read_truth, why_not
-from vgo_agent.evals.scores.agreement import doubts
+from vgo_agent.evals.scores.effects import doubts
 from vgo_agent.evals.workloads.registry import workloads
 
 LEAST = 200

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.evals.demo_words import next_commands, opening, typed
+from vgo_agent.evals.demo import next_commands, opening, typed
 from vgo_agent.evals.workloads.registry import find
 
 Vgo = Callable[..., Any]

@@ -16,14 +16,13 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.contest.contestants import CONTESTANTS
-from vgo_agent.evals.recorded.folders import TABLE, TRUTH
+from vgo_agent.evals.recorded.manifest import TABLE, TRUTH
 from vgo_agent.evals.refusals import PLANNERS
 from vgo_agent.evals.run import Contest, EvaluationPace, EvaluationTask, rows
 from vgo_agent.evals.scores.evaluate import choose, evaluate
-from vgo_agent.evals.scores.page import markdown, page
+from vgo_agent.evals.scores.page import markdown, page, words
 from vgo_agent.evals.scores.results import Results, ScoredAnswer
 from vgo_agent.evals.scores.summary import summarise
-from vgo_agent.evals.scores.words import words
 
 from .cases_made import made_case, sealed
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.finished import FinishedRun
 from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.agent.report.tell import tell
 from vgo_agent.agent.transcript import ToolEnd, VerdictGiven
 from vgo_agent.evals.contest import loop
 from vgo_agent.evals.contest.evidence import misquoted, problems
 from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.passages import passages
-from vgo_agent.evals.contest.written import NUMBER, Passage, unfounded
+from vgo_agent.evals.contest.passages import NUMBER, Passage, passages, unfounded
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.prompts.render import render
 from vgo_agent.tools.case import Record

@@ -17,13 +17,20 @@ import pytest
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.recorded.draft import truth_of_workload
-from vgo_agent.evals.scores.live_scores import LiveResults, LiveRow, judged, skipped
-from vgo_agent.evals.scores.live_tables import live_markdown, live_table, live_words
+from vgo_agent.evals.scores.live_scores import (
+    LiveResults,
+    LiveRow,
+    judged,
+    live_markdown,
+    live_table,
+    live_words,
+    skipped,
+)
 from vgo_agent.evals.scores.score import claims
 from vgo_agent.evals.workloads.registry import find, missing, workloads
 from vgo_agent.evals.workloads.workload import Workload
 from vgo_agent.tools.claim import Claim
-from vgo_agent.tools.statistics.deviations import Measure
+from vgo_agent.tools.statistics.exchange import Measure
 from vgo_agent.tools.verdict import (
     TITLES,
     Confirmed,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.planners.base import Choice, View
+from vgo_agent.agent.planners.base import Choice, Menu, View, calls, menu
 from vgo_agent.agent.planners.grammar import (
     JSON,
     PLACES,
@@ -23,7 +23,6 @@ from vgo_agent.agent.planners.grammar import (
     schema,
     write,
 )
-from vgo_agent.agent.planners.menu import Menu, calls, menu
 from vgo_agent.tools.registry import TOOLS
 
 from ..agent.seen_views import decided as seen

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vgo_agent.agent.planners.base import Choice, View
+from vgo_agent.agent.planners.base import Choice, View, menu
 from vgo_agent.agent.planners.compact import WORDS
-from vgo_agent.agent.planners.menu import menu
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.agent.report.tell import tell
 from vgo_agent.agent.session_view.view import view_of
 from vgo_agent.agent.transcript import Decision, ToolEnd
+from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.random_legal import RandomLegal
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn

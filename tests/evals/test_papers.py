@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from vgo_agent.evals.scores.required import LIVE_SD_RATIO
+from vgo_agent.evals.scores.evaluate import LIVE_SD_RATIO
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load, notes
 

@@ -13,8 +13,7 @@ from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.bench import FIRST, NotRecorded, RecordedBench
-from vgo_agent.evals.recorded.definition import definition
-from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
+from vgo_agent.evals.recorded.recorded_case import RecordedCase, definition, read_case
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.row import BASELINE, Row
 

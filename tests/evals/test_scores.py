@@ -12,8 +12,7 @@ from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.evals.recorded.schema import Truth
-from vgo_agent.evals.scores.kinds import KINDS
-from vgo_agent.evals.scores.score import Score, scored
+from vgo_agent.evals.scores.score import KINDS, Score, scored
 
 from .cases_made import HELPS, MITIGATIONS, made_case
 

@@ -10,15 +10,14 @@ import pytest
 
 from vgo_agent.agent.model.chosen import SHIPPED_FILE
 from vgo_agent.agent.model.facts import NOTATION
+from vgo_agent.agent.planners.base import calls, menu
 from vgo_agent.agent.planners.compact import ASK, SPOKEN, WORDS, digest, line
 from vgo_agent.agent.planners.grammar import PLACES, grammar, longest, read
 from vgo_agent.agent.planners.llama import Llama
-from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.evals.contest.random_legal import RandomLegal
-from vgo_agent.evals.training.generate import places_of, simulated
+from vgo_agent.evals.contest.contestants import RandomLegal
+from vgo_agent.evals.training.generate import IDS, TEMPLATE, TOKENS, places_of, question, simulated
 from vgo_agent.evals.training.judge import judge, shipped, worlds
-from vgo_agent.evals.training.vocabulary import IDS, TEMPLATE, TOKENS, question
 
 from .simulated import views
 

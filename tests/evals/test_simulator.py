@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.evals.contest.random_legal import RandomLegal
+from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import MOST_DECISIONS, diagnose
 from vgo_agent.evals.simulator.made import Made
 from vgo_agent.evals.simulator.world import SHARES, drawn

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.evals.recorded.sizes import FLOOR, Sizes, fitted, words
+from vgo_agent.evals.recorded.recording_plan import FLOOR, Sizes, fitted, words
 from vgo_agent.knowledge.errors import VgoError
 
 USUAL = Sizes(400, 400)

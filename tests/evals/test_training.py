@@ -11,8 +11,18 @@ import pytest
 from numpy.typing import NDArray
 
 from vgo_agent.agent.planners.compact import SPOKEN, WORDS
-from vgo_agent.evals.training.generate import TrainingExample, read_pairs, simulated, write_pairs
-from vgo_agent.evals.training.vocabulary import BEGIN, END, IDS, TOKENS, question, reply
+from vgo_agent.evals.training.generate import (
+    BEGIN,
+    END,
+    IDS,
+    TOKENS,
+    TrainingExample,
+    question,
+    read_pairs,
+    reply,
+    simulated,
+    write_pairs,
+)
 
 NO_JAX = "the group `train` is not installed (uv sync --group train)"
 LIBRARIES = ("jax", "optax", "gguf")
@@ -49,8 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, pairs: list[TrainingExample])
     """A very small model, trained for a few steps, with its size, and its folder with one file of each kind."""
     for library in LIBRARIES:
         pytest.importorskip(library, reason=NO_JAX)
-    from vgo_agent.evals.training.export import export
-    from vgo_agent.evals.training.network import Size
+    from vgo_agent.evals.training.network import Size, export
     from vgo_agent.evals.training.train import TrainingRecipe, train
 
     size = Size(vocabulary=len(TOKENS), width=64, layers=2, heads=2, hidden=96)
@@ -88,7 +97,7 @@ def test_llama_cpp_computes_what_jax_computes(made: Any, pairs: list[TrainingExa
 
 
 def test_the_same_seed_gives_the_same_bytes(made: Any, pairs: list[TrainingExample], tmp_path: Path) -> None:
-    from vgo_agent.evals.training.export import export
+    from vgo_agent.evals.training.network import export
 
     weights, size, folder = made
     export(weights, size, tmp_path / "again.gguf")

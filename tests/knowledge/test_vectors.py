@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from vgo_agent.knowledge.embedding import GgufVectors
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.index import open_index
-from vgo_agent.knowledge.vectors import CharacterVectors, ngrams
+from vgo_agent.knowledge.vectors import CharacterVectors, GgufVectors, ngrams
 
 TEXTS = st.lists(
     st.text("abcdefg", min_size=1, max_size=9).flatmap(lambda one: st.text("abc ", max_size=12).map(f"{one} ".__add__)),

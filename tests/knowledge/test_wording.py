@@ -9,7 +9,7 @@ import pytest
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import HERE, check, load
 from vgo_agent.knowledge.passages import LONGEST, by_thought, passages, searchable
-from vgo_agent.knowledge.wording import read_wording
+from vgo_agent.knowledge.terms import read_wording
 
 
 def test_the_words_of_a_factor_are_searched_and_not_shown(copied: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import load_layer, open_probe
-from vgo_agent.layers.probes import aside
-from vgo_agent.layers.probes.effective import Effective
+from vgo_agent.layers.probes import perf_open
+from vgo_agent.layers.probes.frequency import Effective
 from vgo_agent.layers.probes.sysfs import SysfsFiles, number
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -265,7 +265,7 @@ def test_more_files_than_may_stay_open_are_read_all_the_same(tmp_path):
 
 
 def test_closing_gives_every_file_and_thread_back(fake):
-    aside.thread()  # stays for as long as the process does
+    perf_open.thread()  # stays for as long as the process does
     # The kernel may list a thread for a moment after it was joined, so Python's own list is asked.
     before = sorted(os.listdir("/proc/self/fd")), threading.enumerate()
     for layer in (LAYER, load_layer("thermal")):

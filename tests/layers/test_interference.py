@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer
-from vgo_agent.layers.probes import culprit, machine, surroundings
+from vgo_agent.layers.probes import interference, machine, surroundings
 from vgo_agent.tools.execution.launch import Launch
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -170,20 +170,20 @@ def test_the_busiest_other_process_is_named_by_its_last_cpu():
         run = os.getpid() + 10_000_000
         was = {busy.pid: 0, elsewhere.pid: 0}
         time.sleep(0.1)
-        now = {pid: clock for pid, clock in culprit.cpu_clocks().items() if pid in was}
+        now = {pid: clock for pid, clock in interference.cpu_clocks().items() if pid in was}
         now[elsewhere.pid] = 2 * now[busy.pid]
-        found = culprit.busiest(was, now, run, {CPUS[0]})
+        found = interference.busiest(was, now, run, {CPUS[0]})
         assert found.cpu_s == pytest.approx(now[busy.pid] / 1e9)
         assert found.command.startswith("python")
-        assert culprit.busiest(was, now, busy.pid, {CPUS[0]}) == culprit.Culprit("none", 0.0)
+        assert interference.busiest(was, now, busy.pid, {CPUS[0]}) == interference.Culprit("none", 0.0)
 
 
 def test_the_clock_of_another_process_is_its_cpu_time():
     with hog(CPUS[0]) as busy:
         time.sleep(0.05)
-        first = culprit.cpu_clocks()[busy.pid]
+        first = interference.cpu_clocks()[busy.pid]
         ticks = sum(map(int, Path(f"/proc/{busy.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
-        last = culprit.cpu_clocks()[busy.pid]
+        last = interference.cpu_clocks()[busy.pid]
     assert first - 2e7 <= ticks * 1e9 / machine.ticks_per_second() <= last + 2e7
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.knowledge.patterns import overlap
+from vgo_agent.knowledge.shape import overlap
 from vgo_agent.layers.loader import (
     PROBES,
     check,

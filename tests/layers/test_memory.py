@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.memory import MemoryProbe
-from vgo_agent.layers.probes.zones import free_blocks, pages
+from vgo_agent.layers.probes.memory import MemoryProbe, free_blocks, pages
 from vgo_agent.tools.execution.launch import Launch
 
 from .fake_root import FakeRoot

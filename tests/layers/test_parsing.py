@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.layers.probes import machine, zombie
+from vgo_agent.layers.probes import machine, process
 
 counts = st.integers(0, 2**63 - 1)
 names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
@@ -135,28 +135,28 @@ Err:          0
 def test_the_stat_of_a_process_is_read_past_any_name(name, cpu, ticks):
     fields = [b"0"] * 50
     fields[39 - 3], fields[42 - 3] = str(cpu).encode(), str(ticks).encode()
-    parsed = zombie.parse_stat(b"4711 (" + name + b") " + b" ".join(fields) + b"\n")
+    parsed = process.parse_stat(b"4711 (" + name + b") " + b" ".join(fields) + b"\n")
     assert parsed == {"last_cpu": float(cpu), "blkio_delay_ms": ticks * 1000 / machine.ticks_per_second()}
 
 
 @given(st.integers(1, 2**50), counts, counts)
 def test_schedstat_is_in_milliseconds(on_cpu, delay, slices):
-    parsed = zombie.parse_schedstat(f"{on_cpu} {delay} {slices}\n".encode())
+    parsed = process.parse_schedstat(f"{on_cpu} {delay} {slices}\n".encode())
     assert parsed == {"on_cpu_ms": on_cpu / 1e6, "run_delay_ms": delay / 1e6, "timeslices": float(slices)}
 
 
 def test_a_kernel_without_scheduler_accounts_gives_nothing_rather_than_zero():
-    assert zombie.parse_schedstat(b"0 0 0\n") == {}
+    assert process.parse_schedstat(b"0 0 0\n") == {}
 
 
 @pytest.mark.parametrize("prefix", [b"se.", b""])
 def test_sched_gives_migrations_and_switches_of_old_and_new_kernels(prefix):
     text = prefix + b"nr_migrations  :     12\nnr_switches   :    34\nnr_voluntary_switches  :   9\n"
-    assert zombie.parse_sched(text) == {"migrations": 12.0, "switches": 34.0}
+    assert process.parse_sched(text) == {"migrations": 12.0, "switches": 34.0}
 
 
 @given(st.lists(counts, min_size=6, max_size=6))
 def test_io_is_read_as_it_was_written(values):
-    pairs = dict(zip(zombie.IO_COLUMNS, values, strict=True))
+    pairs = dict(zip(process.IO_COLUMNS, values, strict=True))
     text = b"".join(b"%s: %d\n" % pair for pair in pairs.items()) + b"cancelled_write_bytes: 3\n"
-    assert zombie.parse_io(text) == {zombie.IO_COLUMNS[name]: float(count) for name, count in pairs.items()}
+    assert process.parse_io(text) == {process.IO_COLUMNS[name]: float(count) for name, count in pairs.items()}

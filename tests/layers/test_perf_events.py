@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, load_layer, open_probe
-from vgo_agent.layers.probes import aside
+from vgo_agent.layers.probes import perf_open
 from vgo_agent.layers.probes.perf_counters import CountGrowth, total
 from vgo_agent.layers.probes.perf_events import PerfEvents
 from vgo_agent.layers.schema import Column
@@ -201,7 +201,7 @@ def test_a_helper_started_aside_is_not_counted(spawner, tmp_path):
     if probe.absent():
         pytest.skip(probe.absent()["faults"])
     seen = []
-    for start in (subprocess.Popen, aside.popen):
+    for start in (subprocess.Popen, perf_open.popen):
         helping = start(helper)
         seen.append(spawner.run(Launch(("/bin/cat", str(fifo))), [probe]).counters["faults"])
         helping.wait()

@@ -227,7 +227,7 @@ def test_every_cache_event_has_a_number_of_its_own(tmp_path):
 
 
 LIBPFM = """
-from vgo_agent.layers.probes.perf_libpfm import encoded, libpfm
+from vgo_agent.layers.probes.perf_names import encoded, libpfm
 from vgo_agent.layers.probes.perf_sysfs import NoEvent
 import sys
 if libpfm() is None: sys.exit(3)

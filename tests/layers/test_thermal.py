@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import load_layer
-from vgo_agent.layers.probes.energy import used_uj
+from vgo_agent.layers.probes.thermal import used_uj
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 

@@ -238,7 +238,7 @@ def test_what_a_users_own_layer_lacks_or_never_ends_is_named_with_file_and_line(
 
 def test_the_folder_that_a_killed_agent_left_is_removed(tmp_path):
     script = (
-        "import os, signal; from vgo_agent.layers.folder import own_folder; made = own_folder('it'); "
+        "import os, signal; from vgo_agent.layers.wrapper import own_folder; made = own_folder('it'); "
         "print(made.name, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

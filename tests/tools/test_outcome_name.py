@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.tools.outcome_name import outcome_name
+from vgo_agent.tools.subject import outcome_name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.experiment.rotation import BARE, LEAST_BARE, layer_sets, rotated
+from vgo_agent.tools.experiment.schedules import BARE, LEAST_BARE, layer_sets, rotated
 
 LAYERS = st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=8, unique=True)
 law = settings(derandomize=True, deadline=None, max_examples=60)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.claim import Arms, Claim, TooFew
-from vgo_agent.tools.strata import combined, fewest_cells, stratified
+from vgo_agent.tools.comparison import combined, fewest_cells, stratified
 
 seeds = st.integers(0, 2**16)
 

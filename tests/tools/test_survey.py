@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.actions import Precondition
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.elf import read_elf
+from vgo_agent.tools.mitigation.program import read_elf
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import input_files, survey
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..recorded.sampled import of_runs
+from ..recorded.draft import of_runs
 from ..recorded.shapes import Observations
+from ..statistics.association.clusters import Association, FactorAssociation
 from ..statistics.association.columns import Columns
 from ..statistics.association.factors import associate
-from ..statistics.association.results import Association, FactorAssociation
 from ..statistics.association.tree import DecisionTree, fit_tree
+from ..statistics.exchange import holm
 from ..statistics.labels.classes import Labelled, label, label_at
 from ..statistics.labels.cut_search import CutSearch, search_cut
 from ..statistics.ranks import auc_error
-from ..statistics.sd_interval import log_sd_interval
 from ..statistics.shape.describe import DistributionShape, describe
-from ..statistics.spread import summarise
-from ..statistics.values import FloatArray
-from .advice import advice
-from .analysis import Analysis, Finding, Verdict
-from .evidence import evidence, mixed
-from .question import AnalysisOptions
-from .verdict import early, rows_of, uneven
+from ..statistics.spread import log_sd_interval, summarise
+from ..statistics.values import FiniteResult, FloatArray
+from .analysis import Analysis, AnalysisOptions, Finding, Verdict, evidence, mixed
+from .verdict import advice, concluded, early, rows_of, uneven
 
 LEAST_LINK, LEAST_SHARE = 0.05, 0.01
 """Distance of an AUC from 0.5, and share of the variance between values of a setting, that matter."""
@@ -254,3 +251,40 @@ def _detectable(steps: PartialAnalysis, question: AnalysisOptions) -> float | No
         steps.design.outcome.size / min(effective, steps.design.outcome.size)
     )
     return min(0.5 + bar * error, 1.0)
+
+
+PER_GROUP, MOST_PERMUTATIONS = 60, 20_000
+"""Draws for each group, so that the least p-value there is survives being multiplied by the number of groups."""
+
+
+class GroupAnalysis(FiniteResult):
+    """The runs that agree in the grouping columns."""
+
+    values: Mapping[str, str | int | float | bool | None]
+    """Column to value; empty for the whole table."""
+    analysis: Analysis
+
+
+class Analyses(FiniteResult):
+    """All groups, in the order of the table."""
+
+    groups: tuple[GroupAnalysis, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Some group had enough data for a verdict."""
+        return any(group.analysis.verdict != "unusable" for group in self.groups)
+
+
+def analyse_groups(
+    parts: Sequence[tuple[Mapping[str, str | int | float | bool | None], Observations]], question: AnalysisOptions
+) -> Analyses:
+    """Analyse each; a cause in one of many groups must be convincing over all of them (Holm)."""
+    enough = min(max(question.permutations, PER_GROUP * len(parts)), MOST_PERMUTATIONS)
+    found = [analyse(design, replace(question, permutations=enough)) for _, design in parts]
+    tested = [one for one in found if one.p_value is not None]
+    adjusted = iter(holm([one.p_value for one in tested if one.p_value is not None]))
+    ended = [concluded(one, None if one.p_value is None else next(adjusted), question) for one in found]
+    return Analyses(
+        groups=tuple(GroupAnalysis(values=values, analysis=one) for (values, _), one in zip(parts, ended, strict=True))
+    )

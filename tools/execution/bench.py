@@ -24,8 +24,7 @@ from ..mitigation.knobs import in_force_already, resolve
 from ..mitigation.parameters import with_values
 from ..row import BASELINE, Row
 from ..subject import Subject
-from .deadline import NEVER, Deadline
-from .expected import FIRST_RUNS, Expected
+from .expected import FIRST_RUNS, NEVER, Deadline, Expected
 from .judge import RunOutcome, judge
 from .launch import Launch, Run
 from .progress import Listener, RunEnded, ignore

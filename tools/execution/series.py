@@ -15,8 +15,7 @@ from ..machine import Machine
 from ..mitigation.checks import Check
 from ..row import Row
 from ..subject import Subject
-from .deadline import Deadline
-from .expected import Expected
+from .expected import Deadline, Expected
 from .launch import Launch
 from .samples import first_of_run
 from .screen import Proof

@@ -18,7 +18,7 @@ from ...knowledge.errors import VgoError
 from ...layers.probes.base import Probe
 from ...layers.schema import Value
 from ..mitigation.journal import journal_folder
-from ..mitigation.owner import this_process
+from ..mitigation.owned_folder import this_process
 from ..mitigation.watchdog import stand_by
 from ..stop import held
 from .capture import ERROR_TAIL, KEPT, Taken, appended_memory, appended_on_disk, take, thin
@@ -28,10 +28,9 @@ from .launch import Launch, OnStarted, Run
 from .page_cache import prepare_files
 from .resolve import resolve as resolve
 from .resolve import start_failure
-from .running import note, note_orphans, output_name
 from .survivors import Survivors
 from .system_calls import PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, prctl
-from .waiting import wait
+from .waiting import note, note_orphans, output_name, wait
 
 DEFAULT_SIGNALS = (
     signal.SIGHUP,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .deadline import NEVER, Deadline
+from .expected import NEVER, Deadline
 from .launch import Launch, OnStarted, Run
 from .spawn import Spawner
 from .way import Ways

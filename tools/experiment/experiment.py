@@ -15,8 +15,7 @@ from typing import Protocol
 from ..execution.samples import runs_of
 from ..execution.series import Series
 from ..row import Row
-from .condition import BARRIER, OUTSIDE, Block
-from .executor import ExperimentConditions
+from .executor import BARRIER, OUTSIDE, Block, ExperimentConditions
 
 Done = Callable[[], Sequence[Row]]
 """Rows of the blocks that were given so far and have ended."""

@@ -20,8 +20,8 @@ from ..one_level import on_one_level
 from ..plan import Aim
 from ..row import BASELINE, Row
 from ..run_table import RunTable, outcomes_of
-from ..statistics.deviations import Measure, contributions
-from .condition import BARRIER, Block
+from ..statistics.exchange import Measure, contributions
+from .executor import BARRIER, Block
 from .experiment import Done
 
 FIRST_LOOK = 20

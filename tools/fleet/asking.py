@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import first_look
-from .host import First, Host
+from .host import First, Host, HostAnswer, Order
 from .link import Landed, Link, Worker
-from .messages import HostAnswer, Order
 from .station import deliver
 
 LOOK_S = 20.0

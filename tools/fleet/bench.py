@@ -12,13 +12,12 @@ from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ...layers.loader import load_layer
 from ...layers.schema import Layer
-from ..execution.deadline import NEVER, Deadline
-from ..execution.expected import Expected
+from ..execution.expected import NEVER, Deadline, Expected
 from ..execution.launch import Launch
 from ..execution.row_log import RowLog
 from ..execution.screen import Proof
 from ..execution.series import Change, PlannedRun, Series
-from ..experiment.condition import Condition
+from ..experiment.executor import Condition
 from ..machine import Machine
 from ..many import FLEET
 from ..mitigation.checks import Check

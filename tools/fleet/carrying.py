@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
@@ -14,19 +14,65 @@ from ..execution.bench import refuse_failures
 from ..execution.progress import Remark, RunEnded
 from ..execution.samples import runs_of
 from ..execution.series import Series
-from ..experiment.condition import Block
-from ..experiment.executor import ExperimentConditions
+from ..experiment.executor import Block, ExperimentConditions
 from ..row import BASELINE, Row
-from .asking import GRACE_S, LONGEST_S
-from .busy import Span, busy_s
+from .asking import GRACE_S, LONGEST_S, RUN, TEXT
 from .deal import Dealer, runs_in
-from .link import Landed
-from .messages import HostAnswer
-from .returned import Returned
+from .host import First, Host, HostAnswer
+from .link import Landed, Link, Worker
 from .where import GO_ON
 
 if TYPE_CHECKING:
     from .engine import Fleet
+
+
+class Span(NamedTuple):
+    """A stretch of time, in seconds of one clock."""
+
+    begin_s: float
+    end_s: float
+
+
+def busy_s(spans: Iterable[Span]) -> float:
+    """Length in seconds of the union of spans."""
+    total_s, covered_s = 0.0, float("-inf")
+    for span in sorted(spans):
+        total_s += max(0.0, span.end_s - max(span.begin_s, covered_s))
+        covered_s = max(covered_s, span.end_s)
+    return total_s
+
+
+@dataclass
+class Returned:
+    """Asks each of them once which host it is on; a worker that its nanny starts again has another address."""
+
+    link: Link
+    hosts: Collection[Host]
+    _asked: set[str] = field(default_factory=set)
+    _waiting: set[str] = field(default_factory=set)
+
+    def greet(self, there: Mapping[str, Worker]) -> None:
+        """Ask those that are new; one that takes other tasks beside a run is none of ours."""
+        known = {worker for host in self.hosts for worker in host.workers}
+        for address in there.keys() - known - self._asked:
+            if there[address].bench:
+                self._asked.add(address)
+                self._waiting.add(address)
+                self.link.send(address, eval, RUN, {"text": TEXT})
+
+    def take(self, landed: Landed) -> bool:
+        """Tell whether that was such an answer; where the host and its versions are known, it has a worker again."""
+        if landed.worker not in self._waiting:
+            return False
+        self._waiting.discard(landed.worker)
+        if not landed.lost:
+            first = First.model_validate(landed.value)
+            for host in self.hosts:
+                its = host.first
+                if (its.host, its.boot, its.versions) == (first.host, first.boot, first.versions):
+                    host.workers.append(landed.worker)
+        return True
+
 
 MESSAGE_S = 1.0
 """Of the program's time in one message, so that its way costs little and a lost host loses little."""

@@ -18,15 +18,14 @@ from pydantic import ValidationError
 
 from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
-from ...knowledge.wrong import first
+from ...knowledge.files import first
 from ...layers.launcher import open_launcher
 from ..execution.bench import Bench
 from ..execution.launch import Launch
 from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
-from ..experiment.applied import AppliedConditions
-from ..experiment.executor import ExperimentConditions
+from ..experiment.executor import AppliedConditions, ExperimentConditions
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
@@ -35,7 +34,7 @@ from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
 from .alone import alone
-from .messages import HostAnswer, Order
+from .host import HostAnswer, Order
 from .sight import sight
 
 IDLE_S = 600.0

@@ -11,15 +11,13 @@ from ...knowledge.errors import VgoError
 from ..execution.expected import MORE_S, Expected
 from ..execution.progress import Listener, ignore
 from ..execution.series import Series
-from ..experiment.condition import Block
-from ..experiment.executor import ExperimentConditions
+from ..experiment.executor import Block, ExperimentConditions
 from ..row import BASELINE, Row
 from .asking import GRACE_S
 from .carrying import MESSAGE_S, Carrying
 from .deal import Dealer
-from .host import Host
+from .host import Host, Order
 from .link import Link
-from .messages import Order
 from .station import deliver, stop
 
 HOSTS = "hosts.json"

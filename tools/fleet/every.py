@@ -7,13 +7,12 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ..experiment.executor import Executor
-from ..study.design import StudyDesign
-from ..study.laid_out import StudyScope, one_design, one_warm_up
+from ..study.design import StudyDesign, StudyScope, one_design, one_warm_up
 from ..study.setting import StudySetting
 from ..study.warm_up import WarmUpRun, left_out
 from .asking import GRACE_S, LONGEST_S, ask_all
 from .engine import Fleet
-from .messages import HostAnswer
+from .host import HostAnswer
 from .station import deliver
 
 

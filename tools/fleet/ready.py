@@ -13,16 +13,15 @@ from ...layers.loader import load_layer, load_layers
 from ...layers.schema import Layer
 from ..execution.launch import Launch
 from ..execution.progress import Listener, Remark, ignore
-from ..layer_choice import WORDS
+from ..layers_here import WORDS
 from ..machine import Machine
 from ..subject import Subject
 from .asking import hosts_of, look_at
 from .bench import FleetBench
 from .clusters import come, linked
 from .engine import Fleet
-from .host import Host, differences
+from .host import Host, Order, differences
 from .link import Link
-from .messages import Order
 from .where import read_where
 
 TIP = "`vgo-agent cluster check --on {on} -- COMMAND` shows all; --mixed takes the hosts that can, as they are"

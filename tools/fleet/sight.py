@@ -10,9 +10,9 @@ from ..execution.bench import Bench
 from ..execution.expected import FIRST_RUNS
 from ..execution.judge import judge
 from ..execution.spawn import Spawner
-from ..layer_choice import unavailable
+from ..layers_here import unavailable
 from ..machine import Machine
-from .messages import Order, Sight
+from .host import Order, Sight
 
 STEADY = {"load_1min": 0.0, "quiet_cpu": 0}
 """Of a survey, what is another at each look: left out, so that a host has one description."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,9 +11,8 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
+from ...knowledge.files import first, parsed_yaml, regular
 from ...knowledge.shape import Frozen
-from ...knowledge.user_files import parsed_yaml, regular
-from ...knowledge.wrong import first
 
 ADDRESS = re.compile(r"^[a-z]+://\S+$")
 LOOPBACK = "127.0.0.1"
@@ -108,3 +108,20 @@ def _validated(words: Any, path: Path) -> Where:
 def one_line(error: object) -> str:
     """Say an error in one line."""
     return " ".join(str(error).split())[:200]
+
+
+QUEUED = ("slurm", "pbs", "lsf")
+
+
+def refuse_missing(where: Where) -> None:
+    """Raise VgoError where a library is not installed."""
+    needed = {"distributed": "cluster"}
+    if where.cluster == "ssh":
+        needed["asyncssh"] = "cluster"
+    if where.cluster in QUEUED:
+        needed["dask_jobqueue"] = "cluster"
+    if where.cluster == "kubernetes":
+        needed["dask_kubernetes"] = "kubernetes"
+    for name, extra in needed.items():
+        if find_spec(name) is None:
+            raise VgoError(f"--on needs {name.replace('_', '-')}: pip install 'vgo-agent[{extra}]'.")

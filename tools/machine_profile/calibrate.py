@@ -16,12 +16,10 @@ import numpy as np
 from ...knowledge.errors import VgoError
 from ..row import Row
 from .battery import GROUPS, Group
-from .calibrated import Calibrated, Range, Unmatched
-from .compare import BUSY
-from .form import Calibration, Profile, Quota, System
+from .compare import BUSY, Floats, middle
+from .form import Calibrated, Calibration, Profile, Quota, Range, System, Unmatched
 from .quota import PERIOD_US, quota_of
 from .quota_pairs import MOST_CPUS, QuotaPairs, QuotaStep, Search
-from .speed_up import Floats, middle
 
 CLOSE = 0.01
 """A median speed-up within this of 1 ends the search."""

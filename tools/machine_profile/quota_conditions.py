@@ -13,8 +13,7 @@ from ..execution.bench import Bench
 from ..execution.launch import RunGroup
 from ..execution.progress import RunEnded
 from ..execution.series import Series
-from ..experiment.condition import Block
-from ..experiment.executor import Instructions
+from ..experiment.executor import Block, Instructions
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row

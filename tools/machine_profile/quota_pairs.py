@@ -12,10 +12,9 @@ from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..row import BASELINE, Row
 from .battery import Group
-from .calibrated import QuotaTrial
-from .form import Quota, StressorRun
+from .compare import middle
+from .form import Quota, QuotaTrial, StressorRun
 from .quota_conditions import LIMITED, run_of
-from .speed_up import middle
 
 MOST_CPUS = 1.0
 """Of one thread: more than a whole CPU limits nothing."""

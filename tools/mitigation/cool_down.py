@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ...knowledge import actions
 from ...knowledge.errors import VgoError
-from ...layers.probes.heat import TEMPERATURES, Sensors, sensors
 from ...layers.probes.sysfs import number, read_once
+from ...layers.probes.thermal import TEMPERATURES, Sensors, sensors
 from .checks import Check
 from .gpu_values import gpu_values, visible
 

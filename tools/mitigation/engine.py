@@ -15,11 +15,12 @@ from ..machine import Machine
 from ..subject import Subject
 from .checks import Check
 from .cool_down import cooling
-from .gpu import GpuSettings, gpu_switchable
+from .gpu_clocks import GpuSettings, gpu_switchable
 from .holds import Holds
 from .journal import Journal, journal_folder
 from .knobs import resolve
 from .launching import mitigated
+from .owned_folder import WorkingCopy, working_copy
 from .parameters import with_values
 from .restore import restore_entries
 from .run_group import in_own_group
@@ -27,7 +28,6 @@ from .scripts import MitigationScript
 from .settings import switchable
 from .verification import Starts, prove
 from .watchdog import guarded
-from .working_copy import WorkingCopy, working_copy
 
 
 class MitigationSwitch(Protocol):

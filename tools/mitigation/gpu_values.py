@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from ...knowledge.errors import VgoError
-from ...layers.probes.nvidia import LOST, NO_PACKAGE, refusal
-from ...layers.probes.nvml_queries import COMPUTE_MODES
+from ...layers.probes.nvidia import COMPUTE_MODES, LOST, NO_PACKAGE, refusal
 from .kernel_file import GPU, Gone, KernelFiles, KernelRefusal
 from .put_back import UNTOLD
 

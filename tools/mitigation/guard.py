@@ -21,11 +21,11 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
-from ..execution.running import Noted, noted, noted_orphans, output_name
 from ..execution.tree import PATIENCE_S as ENDING_S
 from ..execution.tree import end_tree, living, stat
+from ..execution.waiting import Noted, noted, noted_orphans, output_name
 from .kernel_file import GPU, KernelFiles, is_setting
-from .owner import Owner, begun
+from .owned_folder import Owner, begun
 from .put_back import put_group_back
 
 LIFELINE, RUNNING = 3, 4

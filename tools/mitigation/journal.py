@@ -20,7 +20,7 @@ from .. import durable, stop
 from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting
-from .owner import Owner, boot_id, this_process
+from .owned_folder import Owner, boot_id, this_process
 from .put_back import KnobReturn, put_group_back
 
 _DRAFT = re.compile(r"-(\d+)-(\d+)\.draft$")

@@ -13,7 +13,7 @@ from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from ..machine import Machine
 from .kernel_file import Gone, KernelFiles, KernelRefusal, cpu_list, in_force, is_setting
-from .memory_limit import LIMITS, limit_bytes
+from .run_group import LIMITS, limit_bytes
 
 ROUNDED = 0.1
 """The share by which a number may differ that the kernel made of the one asked for: clocks and pages have steps."""

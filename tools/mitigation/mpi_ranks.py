@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from .kernel_file import cpu_list
-from .process import Process, ProcessObservation
+from .program import Process, ProcessObservation
 
 RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 """Variables by which Open MPI, MPICH and Slurm tell a process its rank."""

@@ -24,7 +24,7 @@ from ..execution.system_calls import (
 from .checks import ENDED, UNREADABLE, Check
 from .kernel_file import cpu_list
 from .mpi_ranks import of_ranks
-from .process import Process, ProcessObservation
+from .program import Process, ProcessObservation
 from .residency import resident_share
 
 _POLICY_NAMES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", SCHED_DEADLINE: "deadline"}

@@ -13,7 +13,6 @@ from ...knowledge.actions import Apply, Gpu
 from ...knowledge.errors import VgoError
 from ..subject import Subject
 from .by_hand import added_variables, shell_line
-from .permanent_computed import computed, computing, without_computed
 from .permanent_draft import (
     NO_FAN,
     PERIOD_US,
@@ -21,14 +20,16 @@ from .permanent_draft import (
     FormatLines,
     KernelSetting,
     PermanentTarget,
+    computed,
+    computing,
     cpus,
     in_groups,
     of_this_machine,
     settings,
+    without_computed,
 )
 from .permanent_slurm import launchers
-from .permanent_system import ALTERNATIVES
-from .permanent_unit import FORGOTTEN, gpu_commands
+from .permanent_system import ALTERNATIVES, FORGOTTEN, gpu_commands
 
 ALL_CONTAINERS = "a container shares the kernel: set it on the host"
 ALL_OF_GPU = "a container shares the settings of the GPU: set them on the host (formats systemd, shell)"

@@ -22,8 +22,7 @@ from .permanent_draft import (
     settings,
     whole_path,
 )
-from .permanent_system import SERVICE_NOTES
-from .permanent_unit import unit
+from .permanent_system import SERVICE_NOTES, unit
 
 OF_THE_SYSTEM = "it is a setting of the whole system"
 FOLDER = "vgo-agent-copy"

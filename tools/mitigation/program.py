@@ -6,11 +6,102 @@ import hashlib
 import re
 import shlex
 import shutil
+import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
-from .elf import Elf, read_elf
+_PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
+_DT_NEEDED, _DT_STRTAB = 1, 5
+_MOST_HEADERS = 1024
+_LARGEST_TABLE = 1 << 20
+
+
+class _Segment(NamedTuple):
+    kind: int
+    offset: int
+    address: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Elf:
+    """An executable or a shared library."""
+
+    machine: tuple[int, int]
+    """Word size class (1: 32 bit, 2: 64 bit) and e_machine; a preloaded library must agree with the program."""
+    dynamic: bool
+    """It asks for a dynamic loader (PT_INTERP)."""
+    needed: tuple[str, ...]
+    """Sonames of the libraries it links directly."""
+
+
+_MACHINES = {3: "x86", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 40: "Arm", 62: "x86-64", 183: "Arm 64"}
+_MACHINES |= {22: "S390", 243: "RISC-V", 258: "LoongArch"}
+_BITS = {1: 32, 2: 64}
+
+
+def kind_of_machine(elf: Elf) -> str:
+    """Name the machine that a file is built for: `32-bit x86`."""
+    word, machine = elf.machine
+    return f"{_BITS.get(word, '?')}-bit {_MACHINES.get(machine, f'machine {machine}')}"
+
+
+def read_elf(path: Path) -> Elf | None:
+    """Read the headers of `path`; None when it is no ELF file that can be read."""
+    try:
+        with path.open("rb") as file:
+            ident = file.read(16)
+            return _read(file, ident) if ident[:4] == b"\x7fELF" else None
+    except (OSError, struct.error, LookupError, ValueError, OverflowError):  # cut short, or its numbers are nonsense
+        return None
+
+
+def _read(file: BinaryIO, ident: bytes) -> Elf:
+    wide = ident[4] == 2
+    order = "<" if ident[5] == 1 else ">"
+    layout = order + ("HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH")
+    header = struct.unpack(layout, file.read(struct.calcsize(layout)))
+    machine, table, entry_size, count = header[1], header[4], header[8], header[9]
+    segments = [_segment(file, order, wide, table + i * entry_size) for i in range(min(count, _MOST_HEADERS))]
+    dynamic = any(segment.kind == _PT_INTERP for segment in segments)
+    return Elf((ident[4], machine), dynamic, _needed(file, order, wide, segments))
+
+
+def _segment(file: BinaryIO, order: str, wide: bool, at: int) -> _Segment:
+    file.seek(at)
+    if wide:
+        kind, _, offset, address, _, size = struct.unpack(order + "IIQQQQ", file.read(40))
+    else:
+        kind, offset, address, _, size = struct.unpack(order + "IIIII", file.read(20))
+    return _Segment(kind, offset, address, size)
+
+
+def _needed(file: BinaryIO, order: str, wide: bool, segments: list[_Segment]) -> tuple[str, ...]:
+    table = next((segment for segment in segments if segment.kind == _PT_DYNAMIC), None)
+    if table is None:
+        return ()
+    file.seek(table.offset)
+    raw = file.read(min(table.size, _LARGEST_TABLE))
+    layout = order + ("qQ" if wide else "iI")
+    entries = list(struct.iter_unpack(layout, raw[: len(raw) - len(raw) % struct.calcsize(layout)]))
+    strings = _file_offset(segments, dict(entries)[_DT_STRTAB])
+    return tuple(_string(file, strings + value) for tag, value in entries if tag == _DT_NEEDED)
+
+
+def _file_offset(segments: list[_Segment], address: int) -> int:
+    for segment in segments:
+        if segment.kind == _PT_LOAD and segment.address <= address < segment.address + segment.size:
+            return address - segment.address + segment.offset
+    raise KeyError(address)
+
+
+def _string(file: BinaryIO, at: int) -> str:
+    file.seek(at)
+    return file.read(256).split(b"\0", 1)[0].decode(errors="replace")
+
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*t?$")
 _INTERPRETER = re.compile(r"((python|pypy|perl|ruby|node|Rscript|lua)[0-9.]*t?|sh|bash|dash|zsh|ksh)$")
@@ -140,3 +231,49 @@ def _sha256(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
+
+
+class ProcessObservation(NamedTuple):
+    """One observation of a process."""
+
+    expected: str
+    seen: str
+    passed: bool
+
+
+class Process:
+    """The files of one process; a file that is gone or empty raises ProcessLookupError."""
+
+    def __init__(self, pid: int, proc: Path = Path("/proc")) -> None:
+        self.pid = pid
+        self.proc = proc
+        self.folder = proc / str(pid)
+
+    def text(self, name: str) -> str:
+        """Read a file of the process; those of a process that has ended are empty."""
+        text = (self.folder / name).read_text(errors="replace")
+        if not text:
+            raise ProcessLookupError(name)
+        return text
+
+    def status(self, key: str) -> str:
+        """Read one line of the status file."""
+        found = re.search(rf"^{key}:\s*(.*)$", self.text("status"), re.M)
+        return found.group(1).strip() if found else "not shown by this kernel"
+
+    def stat(self, field: int) -> int:
+        """Read a field of the stat file, numbered from 1 as in proc(5); not the first two."""
+        return int(self.text("stat").rpartition(")")[2].split()[field - 3])
+
+    def environment(self) -> dict[str, str]:
+        """Read the environment that the program was started with."""
+        words = self.text("environ").split("\0")
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def family(self) -> Iterator[Process]:
+        """The process and all below it, whichever of its threads started them: a script's work is done by those."""
+        yield self
+        for children in self.folder.glob("task/*/children"):
+            with suppress(OSError):  # the thread has ended
+                for child in children.read_text().split():
+                    yield from Process(int(child), self.proc).family()

@@ -11,10 +11,8 @@ from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_leaf import remove_leaves
 from .guard import TOLD, note
 from .journal import Journal, JournalEntry, journal_folder, put_back
-from .owned_folder import stale_folders, temporary_place
-from .owner import boot_id, this_process
+from .owned_folder import SHARED_MEMORY, boot_id, stale_folders, temporary_place, this_process
 from .run_group import remove_run_groups
-from .working_copy import SHARED_MEMORY
 
 
 def restore(

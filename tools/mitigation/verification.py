@@ -13,7 +13,7 @@ from ...knowledge.schema import Mitigation
 from ..execution.launch import Launch, OnStarted, Run
 from .checks import ENDED, UNREADABLE, Check
 from .observation import READERS, observe
-from .process import Process
+from .program import Process
 
 _MOST_ATTEMPTS = 100
 _LONG_ENOUGH_NS = 1_000_000_000

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ..execution.running import shared_file
+from ..execution.waiting import shared_file
 from ..stop import OUTLIVES
 from .guard import LIFELINE, READY, REST, RUNNING, WATCH
-from .owner import this_process
+from .owned_folder import this_process
 
 _ABOVE = Path(__file__).parents[3]
 """Where `vgo_agent` lies."""

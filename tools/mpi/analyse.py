@@ -10,14 +10,12 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from ...knowledge.errors import VgoError
-from ..statistics.holm import holm
+from ..statistics.exchange import holm
 from ..statistics.labels.classes import label
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, ColumnCorrelation, FloatArray, IntervalEstimate
-from .attribution import RankAttribution, Slowest, common, explained, slowest
-from .hosts import beyond, of_hosts
-from .placement import crowded, fixed, placed
-from .rank_summary import HostRanks, Ranks, RankSummary, Verdict
+from .attribution import RankAttribution, Slowest, beyond, common, explained, of_hosts, slowest
+from .rank_summary import HostRanks, Ranks, RankSummary, Verdict, crowded, fixed, placed
 from .rows import RankRows
 
 LEAST_RUNS = 10

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
-from ..statistics.values import ColumnCorrelation, FiniteResult, IntervalEstimate
+import numpy as np
+
+from ..statistics.values import ColumnCorrelation, FiniteResult, FloatArray, IntervalEstimate
+from .rows import TEXTS, RankRows
 
 Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
@@ -101,3 +105,93 @@ class Ranks(FiniteResult):
     within: tuple[ColumnCorrelation, ...]
     placed: tuple[PlacementEffect, ...]
     notes: tuple[str, ...]
+
+
+PERMUTATIONS = 2000
+LEAST_ROWS = 5
+"""Rows of a level, and of all others, without which it is not looked at."""
+MOST_LEVELS = 64
+
+
+class PlacementLevel(NamedTuple):
+    """Where a factor has one value."""
+
+    factor: str
+    text: str
+    here: Any
+    """Shape (runs, ranks)."""
+
+
+def placed(rows: RankRows, seed: int) -> tuple[PlacementEffect, ...]:
+    """Compare each level with all others, each rank with itself, the least p-value first.
+
+    What is compared is the log of the time outside MPI, less the mean of its run (what slows all ranks alike) and
+    then of its rank (its part of the work). Under the null whole runs may change places: what is left of its ranks
+    adds up to zero in each run, so that ranks shuffled apart would make too little of chance.
+    """
+    left = _left(rows.own_s)
+    found = [level for level in _levels(rows) if _varies(level.here) and np.ptp(_centred(level.here)) > 0]
+    if not found or left is None:
+        return ()
+    flags = np.stack([_centred(level.here) for level in found])
+    scale = np.sqrt((flags**2).sum(axis=(1, 2)))
+    flat = (flags / scale[:, None, None]).reshape(len(found), -1)
+    seen = np.abs(flat @ left.ravel())
+    random = np.random.default_rng(seed)
+    greatest = np.array([np.abs(flat @ random.permutation(left).ravel()).max() for _ in range(PERMUTATIONS)])
+    p = (1 + (greatest[:, None] >= seen - 1e-12).sum(axis=0)) / (PERMUTATIONS + 1)
+    told = [_placed(level, left, float(chance)) for level, chance in zip(found, p, strict=True)]
+    return tuple(sorted(told, key=lambda one: (one.p_value, -abs(np.log(one.ratio)))))
+
+
+def fixed(rows: RankRows) -> tuple[str, ...]:
+    """Name the placements that differ between ranks and never within one: rank and place cannot be told apart."""
+    texts = zip(TEXTS, rows.place, strict=True)
+    return tuple(name for name, text in texts if len(np.unique(text)) > 1 and (text == text[:1]).all())
+
+
+def crowded(rows: RankRows) -> tuple[str, ...]:
+    """Name the placements that vary within a rank and have too many values to look at each."""
+    texts = zip(TEXTS, rows.place, strict=True)
+    return tuple(name for name, text in texts if len(np.unique(text)) > MOST_LEVELS and (text != text[:1]).any())
+
+
+def _left(own_s: FloatArray) -> FloatArray | None:
+    """Residuals of log time outside MPI; None where some rank never computes."""
+    if (own_s <= 0).any():
+        return None
+    logs = np.log(own_s)
+    return _twice_centred(logs)
+
+
+def _levels(rows: RankRows) -> Iterator[PlacementLevel]:
+    for name, text in zip(TEXTS, rows.place, strict=True):
+        values = [value for value in np.unique(text).tolist() if value]
+        if 1 < len(values) <= MOST_LEVELS:
+            for value in values[:1] if len(values) == 2 else values:
+                yield PlacementLevel(name, value, text == value)
+
+
+def _varies(here: Any) -> bool:
+    """Within some rank it is there in some runs and not in others, often enough."""
+    mixed = here[:, here.any(axis=0) & ~here.all(axis=0)]
+    return bool(min(mixed.sum(), (~mixed).sum()) >= LEAST_ROWS)
+
+
+def _centred(here: Any) -> FloatArray:
+    """Flags less the mean of their run and then of their rank, as what they are held against."""
+    return _twice_centred(here.astype(np.float64))
+
+
+def _twice_centred(values: FloatArray) -> FloatArray:
+    left: FloatArray = values - values.mean(axis=1, keepdims=True)
+    left -= left.mean(axis=0)
+    return left
+
+
+def _placed(level: PlacementLevel, left: FloatArray, p: float) -> PlacementEffect:
+    weights = _centred(level.here)
+    step = float((weights * left).sum() / (weights**2).sum())
+    return PlacementEffect(
+        factor=level.factor, level=level.text, rows=int(level.here.sum()), ratio=float(np.exp(step)), p_value=p
+    )

@@ -10,16 +10,13 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..analysis.analyse import analyse
-from ..analysis.analysis import Analysis
-from ..analysis.question import AnalysisOptions
+from ..analysis.analysis import Analysis, AnalysisOptions
 from ..analysis.verdict import concluded
 from ..recorded.recorded import RecordedRuns
 from ..recorded.shapes import Observations
-from ..statistics.fleet.drain import drained
-from ..statistics.fleet.levels import LEAST_RUNS, NodeEstimates, levels
+from ..statistics.fleet.levels import LEAST_RUNS, NodeEstimates, drained, levels
 from ..statistics.fleet.odd import Odd, odd
-from ..statistics.fleet.shares import shares
-from ..statistics.fleet.standing_out import between, differs, medians
+from ..statistics.fleet.shares import between, differs, medians, shares
 from ..statistics.values import ColumnCorrelation, FloatArray, IntArray, IntervalEstimate
 from .node_comparison import NodeComparison, NodeDeviation, NodeSummary, Verdict
 

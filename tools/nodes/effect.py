@@ -10,8 +10,7 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ..recorded.recorded import RecordedRuns
 from ..recorded.shapes import Observations
-from ..statistics.fleet.levels import LEAST_RUNS, levels
-from ..statistics.fleet.pooled import Pooled, pooled
+from ..statistics.fleet.levels import LEAST_RUNS, Pooled, levels, pooled
 from ..statistics.values import FiniteResult, FloatArray
 from .analyse import Nodes
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from ..analysis.analysis import Analysis
-from ..statistics.fleet.drain import Drained
-from ..statistics.fleet.shares import Shares
-from ..statistics.fleet.standing_out import NodeDifference
+from ..statistics.fleet.levels import Drained
+from ..statistics.fleet.shares import NodeDifference, Shares
 from ..statistics.values import ColumnCorrelation, FiniteResult, IntervalEstimate
 
 Verdict = Literal["odd nodes", "no odd node", "cannot tell"]

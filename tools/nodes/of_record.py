@@ -9,7 +9,7 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...layers.launcher import HOST
-from ..analysis.question import AnalysisOptions
+from ..analysis.analysis import AnalysisOptions
 from ..case import Record
 from ..hosts import MARGIN
 from ..recorded.design import designs

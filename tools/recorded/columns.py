@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from dataclasses import replace
 from difflib import get_close_matches
 
+import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from ...knowledge.errors import VgoError
+from ..statistics.values import LARGEST, SMALLEST, FloatArray
 from .recorded import RecordedRuns
 from .shapes import NO_ORDER, ColumnOptions
 
@@ -62,3 +67,75 @@ def listed(names: Collection[str], most: int = 12, last: str = "and") -> str:
     if len(names) > most:
         return f"{', '.join(some)} {last} {len(names) - most} more"
     return f" {last} ".join(filter(None, [", ".join(some[:-1]), some[-1] if some else "none"]))
+
+
+def countable_only(recorded: RecordedRuns) -> RecordedRuns:
+    """Empty the cells whose number is finite but too large or too small to compute with."""
+    frame = recorded.frame
+    floats = cs.float()
+    found = frame.select(_beyond(floats).any()).row(0, named=True) if frame.select(floats).width else {}
+    wrong = [name for name, is_wrong in found.items() if is_wrong]
+    if not wrong:
+        return recorded
+    beyond = {name: float(frame.filter(_beyond(pl.col(name)))[name][0]) for name in wrong}
+    kept = frame.with_columns(pl.when(~_beyond(pl.col(name))).then(pl.col(name)).alias(name) for name in wrong)
+    notes = tuple(f"In {name} numbers such as {value:g} count as missing: {BOUNDS}." for name, value in beyond.items())
+    return replace(recorded, frame=kept, beyond=beyond, notes=(*recorded.notes, *notes))
+
+
+def refuse_beyond(recorded: RecordedRuns, outcome: str, others: Collection[str]) -> None:
+    """Refuse an outcome of which such numbers were left out, since the runs that are left would not be the runs."""
+    if outcome not in recorded.beyond:
+        return
+    others = [name for name in others if name not in recorded.beyond]
+    cure = f", or name another column: {', '.join(others[:12])}" if others else ""
+    raise VgoError(
+        f"{outcome} of {recorded.source} holds {recorded.beyond[outcome]:g}, and {BOUNDS}: "
+        f"mend such cells or empty them{cure}."
+    )
+
+
+def _beyond(columns: pl.Expr) -> pl.Expr:
+    size = columns.abs()
+    return ((size > LARGEST) | ((size < SMALLEST) & (size > 0))) & columns.is_finite()
+
+
+BOUNDS = f"only numbers from {SMALLEST:g} to {LARGEST:g} are computed with"
+
+
+_UNITS = re.compile(r"%|°?C|celsius|[kmg]?hz|rpm|m?v|volts?|watts?|w", re.I)
+_WORDS = {
+    "percent",
+    "pct",
+    "ratio",
+    "share",
+    "fraction",
+    "temp",
+    "temps",
+    "temperature",
+    "celsius",
+    "freq",
+    "frequency",
+}
+_WORDS |= {"mhz", "ghz", "khz", "hz", "util", "utilisation", "utilization", "rss", "voltage", "rpm", "loadavg", "degc"}
+_TIMES = {"s", "ms", "us", "ns", "sec", "secs", "seconds", "time", "duration", "latency", "elapsed", "wall", "delay"}
+
+_SLACK = 0.1
+"""How far a share that was computed as a difference of shares may lie outside [0, 1]."""
+
+
+def is_level(name: str, unit: str, values: FloatArray, outcome: FloatArray) -> bool:
+    """Guess by unit and name; a flag of 0 and 1 is one, and what lies within [0, 1], unless the outcome lies there too.
+
+    A column wrongly held for a level escapes the test that tells causes from consequences: so what has a unit or the
+    name of a time is no share, and nothing is one by its values where the outcome itself is that small.
+    `values` and `outcome` are finite, over the whole table, so that all groups agree.
+    """
+    words = set(re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
+    if _UNITS.fullmatch(unit) or "%" in name or words & _WORDS:
+        return True
+    if len(values) and np.isin(values, (0.0, 1.0)).all():  # a flag
+        return True
+    if unit or words & _TIMES or not len(values) or (outcome.min() >= 0 and outcome.max() <= 1):
+        return False
+    return bool(values.min() >= -_SLACK and values.max() <= 1 + _SLACK and (values != np.floor(values)).any())

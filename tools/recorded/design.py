@@ -10,16 +10,12 @@ import polars.selectors as cs
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import BoolArray, FloatArray, IntArray
-from .columns import check_names, listed
-from .draft import MatrixBuilder
-from .levels import is_level
-from .order import RunOrder, run_order
+from .columns import check_names, is_level, listed
+from .draft import MatrixBuilder, RunOrder, run_order, runs_of, sample_notes
 from .outcome import OutcomeColumn, lower_is_better, outcome_column, unit_of_group
 from .recorded import RecordedRuns
-from .sampled import runs_of, sample_notes
 from .shapes import ColumnOptions, Observations
-from .sights import MOMENT, MOST_MISSING
-from .understand import MOST_VALUES, ColumnClasses, understand
+from .understand import MOMENT, MOST_MISSING, MOST_VALUES, ColumnClasses, understand
 
 __all__ = ["ColumnOptions", "Observations", "designs"]
 

@@ -3,13 +3,125 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
+from ...knowledge.errors import VgoError
+from ..execution.samples import ITERATION, RUN
 from ..statistics.values import BoolArray, FloatArray, IntArray
-from .restated import restated
-from .sampled import of_runs, within
-from .sights import GroupColumn, at_sight
+from .quantity import Mixed, parse, seconds
+from .recorded import RecordedRuns
+from .shapes import NO_ORDER, ColumnOptions
+from .understand import GroupColumn, at_sight, restated
+
+
+class RunOrder(NamedTuple):
+    """Rows of the table in run order."""
+
+    rows: IntArray
+    ordered: bool
+    column: str | None
+    """The column that they were sorted by; None: the order of the file."""
+    warnings: tuple[str, ...]
+
+
+def run_order(recorded: RecordedRuns, wanted: ColumnOptions, rows: IntArray) -> RunOrder:
+    """Sort rows by the column that gives their order; without one, the order of the file is taken."""
+    if wanted.order == NO_ORDER:
+        return RunOrder(rows, False, None, ())
+    by_format = next((name for name, role in recorded.roles.items() if role == "order"), None)
+    name = wanted.order or by_format
+    if name is None or name not in recorded.frame.columns:
+        return RunOrder(rows, True, None, ())
+    moments = _moments(recorded.frame[name])
+    if moments is None:
+        raise VgoError(f"{name} gives no order: name a column of numbers or ISO times, or give --order {NO_ORDER}.")
+    values = moments[rows]
+    known = np.isfinite(values)
+    if not wanted.order and not known.all():
+        return RunOrder(rows, True, None, (f"{name} is missing in some runs, so the order of the file is taken.",))
+    if not known.any():
+        raise VgoError(f"{name} is empty and gives no order: give --order {NO_ORDER}.")
+    rows, values = rows[known], values[known]
+    if len(rows) > 1 and np.ptp(values) == 0:
+        raise VgoError(f"{name} is the same in all runs and gives no order: give --order {NO_ORDER}.")
+    return RunOrder(rows[np.argsort(values, kind="stable")], True, name, _warnings(name, known, values))
+
+
+def _warnings(name: str, known: np.ndarray[tuple[int], np.dtype[np.bool_]], values: FloatArray) -> tuple[str, ...]:
+    warnings = []
+    missing = int((~known).sum())
+    if missing:
+        warnings.append(f"{missing} runs have no {name}, which gives the order: left out.")
+    ties = len(values) - len(np.unique(values))
+    if ties:
+        warnings.append(f"{name} is the same for {ties} runs and the run before: their order is that of the file.")
+    return tuple(warnings)
+
+
+def _moments(column: pl.Series) -> FloatArray | None:
+    """Turn a column into numbers to sort by; None where it has none."""
+    if column.dtype == pl.String:
+        read = parse(column)
+        numbers = seconds(column) if read is None or isinstance(read, Mixed) else read.numbers
+        return None if numbers is None else numbers.to_numpy(writable=True)
+    if column.dtype.is_temporal():
+        column = column.to_physical()
+    if not column.dtype.is_numeric():
+        return None
+    return column.cast(pl.Float64).to_numpy(writable=True)
+
+
+__all__ = ["ITERATION", "of_runs", "runs_of", "sample_notes", "within"]
+
+_KEY = ("call", RUN)
+"""Runs are counted within a call; a table that measured once may lack the first."""
+
+
+def runs_of(frame: pl.DataFrame) -> IntArray:
+    """Number the run that each row is a sample of, shape (rows,); where rows are runs, each has its own."""
+    if RUN not in frame.columns:
+        return np.arange(frame.height)
+    key = [name for name in _KEY if name in frame.columns]
+    numbers: IntArray = frame.select(pl.struct(key).rank("dense")).to_series().to_numpy().astype(np.int64)
+    return numbers
+
+
+def of_runs(runs: IntArray) -> int:
+    """Say how many runs the rows are samples of; 0 where each row is a run of its own."""
+    number = len(np.unique(runs))
+    return number if number < len(runs) else 0
+
+
+def within(values: FloatArray, runs: IntArray) -> FloatArray:
+    """Take out what all samples of a run share: its median, the overall one put in its place; shape (rows,).
+
+    What differs between whole runs is one piece of evidence a run, not one a sample: left in, any column with a level
+    of its own in each run, such as a temperature, looks like a cause.
+    """
+    value = pl.col("value")
+    table = pl.DataFrame({"value": values, "run": runs})
+    left = table.select(value - value.median().over("run") + value.median())
+    moved: FloatArray = left.to_series().to_numpy(writable=True)
+    return moved
+
+
+def sample_notes(outcome: FloatArray, runs: IntArray) -> Iterator[str]:
+    """Say what was taken out of an outcome, `outcome` being as it was."""
+    number = of_runs(runs)
+    if number == 1:
+        yield "Rows are samples of 1 run: nothing here says what differs between runs."
+    elif number:
+        variance = float(outcome.var())
+        share = max(0.0, 1 - float(within(outcome, runs).var()) / variance) if variance else 0.0
+        yield (
+            f"Rows are samples of {number} runs: what differs between whole runs was taken out "
+            f"({share:.0%} of the variance)."
+        )
+
 
 WHOLE_RUNS = "the same in all samples of each run, and what differs between whole runs was taken out"
 

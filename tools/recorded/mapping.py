@@ -12,8 +12,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
-from ...knowledge.user_files import parsed_yaml, regular
-from ...knowledge.wrong import first
+from ...knowledge.files import first, parsed_yaml, regular
 from ...layers.schema import LayerModel
 
 Role = Literal["outcome", "factor", "consequence", "setting", "order", "id"]

@@ -11,8 +11,7 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import FloatArray
-from .columns import listed, numeric, shortened, unknown
-from .countable import refuse_beyond
+from .columns import listed, numeric, refuse_beyond, shortened, unknown
 from .quantity import Mixed, parse
 from .recorded import RecordedRuns
 from .shapes import ColumnOptions

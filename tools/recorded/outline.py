@@ -15,8 +15,7 @@ from .outcome import lower_is_better, speaks_of_outcome
 from .quantity import Quantity, are_moments, parse
 from .recorded import RecordedRuns
 from .shapes import ColumnOptions, Observations
-from .sights import GroupColumn, at_sight
-from .understand import ColumnClasses, understand
+from .understand import ColumnClasses, GroupColumn, at_sight, understand
 
 MOST_CANDIDATES = 12
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from .countable import countable_only
+from .columns import countable_only
 from .formats import FORMATS
-from .formats.json_text import is_json, refuse_broken
-from .formats.parquet_folder import files_in, read_folder
+from .formats.hyperfine import is_json, refuse_broken
+from .formats.parquet import files_in, read_folder
 from .formats.vgo import counted
 from .mapping import Meanings
 from .meant import meant

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ...knowledge.user_files import regular
+from ...knowledge.files import regular
 
 HEAD = 1 << 20
 """Bytes that are looked at to tell the format; the header of 10,000 columns fits in."""

@@ -12,9 +12,9 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import listed, nearest, numeric
+from ..recorded.draft import runs_of
 from ..recorded.outcome import lower_is_better, outcome_column, unit_columns
 from ..recorded.recorded import RecordedRuns
-from ..recorded.sampled import runs_of
 from ..recorded.shapes import ColumnOptions
 from ..statistics.values import FloatArray, IntArray
 from .question import Contrast

@@ -10,9 +10,9 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..claim import Arms
+from ..comparison import Stratified, stratified
 from ..recorded.columns import listed
 from ..recorded.recorded import RecordedRuns
-from ..strata import Stratified, stratified
 from .arms import RecordedArm, arms, column_of
 from .compare import ComparedOutcome, against, arms_of, what_to_know
 from .question import Contrast

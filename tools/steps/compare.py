@@ -19,9 +19,8 @@ from ..simulated import World, drawn_claim, summary_of
 from ..situation import Choices, Situation, Slot, always
 from ..statistics.comparison.bootstrap import BootstrapRatio
 from ..statistics.comparison.description import Description
-from ..statistics.comparison.weighted import Statistic
-from ..statistics.deviations import Measure
-from ..statistics.holm import holm_steps
+from ..statistics.comparison.resampling import Statistic
+from ..statistics.exchange import Measure, holm_steps
 from ..tool import Tool
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..execution.launch import Launch
 from ..row import BASELINE
-from .factors import Work
+from .factors import FactorLevel, StudyEnvironment, Work
+from .topology import Core
 
 
 class Background(Frozen):
@@ -67,3 +72,137 @@ class StudySetting(Frozen):
             where = ",".join(map(str, self.background.cpus)) or "anywhere"
             words.append(f"beside a {self.background.work} job on {where}")
         return " ".join(words) or "the environment as given"
+
+
+NUMBER, PLACES, PRELOAD = "OMP_NUM_THREADS", "OMP_PLACES", "LD_PRELOAD"
+
+
+def placed(levels: Sequence[FactorLevel], count: int, here: StudyEnvironment) -> StudySetting:
+    """Put the threads on `count` cores, or on fewer where the levels allow fewer; the setting has no name yet.
+
+    Efficiency cores are left to the system first, then the first cores, since devices and services use those.
+    """
+    cores = here.topology.cores
+    kind = next((level.kind for level in levels if level.kind), "")
+    spanned = next((level.nodes for level in levels if level.nodes), "")
+    deep = max(level.hardware_threads for level in levels)
+    domain = [core for core in cores if not kind or core.kind == kind]
+    if kind:
+        count = len(domain)
+    if spanned:
+        domain, count = _on_nodes(domain, spanned, count)
+    used = _used(domain, count) if spanned != "all" else _dealt(domain, count)
+    threads = sum(min(deep, len(core.cpus)) for core in used)
+    return StudySetting(
+        name="?",
+        environment=_environment(levels, used, domain, deep, threads, here),
+        affinity=tuple(cpu for core in domain for cpu in core.cpus) if kind or spanned == "one" else (),
+        program=next((level.program for level in levels if level.program), ""),
+        background=_background(levels, used),
+        cores=len(used),
+        threads=threads,
+        spare=len(cores) - len(used),
+    )
+
+
+def _environment(
+    levels: Sequence[FactorLevel],
+    used: Sequence[Core],
+    domain: Sequence[Core],
+    deep: int,
+    threads: int,
+    here: StudyEnvironment,
+) -> dict[str, str]:
+    environment = {NUMBER: str(threads)}
+    for level in levels:
+        environment |= level.environment
+        if level.places:
+            environment[PLACES] = _places(used if level.places == "packed" else domain, deep)
+        if level.preload:
+            environment[PRELOAD] = here.library(level.preload)
+    return environment
+
+
+def _places(cores: Sequence[Core], deep: int) -> str:
+    return ",".join(f"{{{cpu}}}" for core in cores for cpu in core.cpus[:deep])
+
+
+def _on_nodes(domain: Sequence[Core], spanned: str, count: int) -> tuple[list[Core], int]:
+    """Take as many cores as the largest node has, or fewer where fewer are asked for; of that node, or of all."""
+    nodes = sorted({core.node for core in domain})
+    own = {node: [core for core in domain if core.node == node] for node in nodes}
+    largest = max(nodes, key=lambda node: (len(own[node]), node))
+    return own[largest] if spanned == "one" else list(domain), min(count, len(own[largest]))
+
+
+def _used(domain: Sequence[Core], count: int) -> list[Core]:
+    left_first = sorted(domain, key=lambda core: (core.kind == "P", core.cpus))
+    used = set(left_first[len(left_first) - min(count, len(left_first)) :])
+    return [core for core in domain if core in used]
+
+
+def _dealt(domain: Sequence[Core], count: int) -> list[Core]:
+    """Take cores from all nodes in turn."""
+    nodes = sorted({core.node for core in domain})
+    ranked = [
+        (place, node, core)
+        for node in nodes
+        for place, core in enumerate([core for core in domain if core.node == node][::-1])
+    ]
+    chosen = {core for _, _, core in sorted(ranked, key=lambda one: one[:2])[:count]}
+    return [core for core in domain if core in chosen]
+
+
+def _background(levels: Sequence[FactorLevel], used: Sequence[Core]) -> Background | None:
+    level = next((level for level in levels if level.background), None)
+    if level is None:
+        return None
+    siblings = tuple(cpu for core in used for cpu in core.cpus[1:]) if level.background == "siblings" else ()
+    return Background(work=level.work, cpus=siblings)
+
+
+MEMORY = 64 << 20
+"""Bytes that the job that moves memory copies, more than most caches hold."""
+_HEAD = "import os,sys\nparent=os.getppid()\n"
+_READY = "sys.stdout.write('r'); sys.stdout.flush()\n"
+# Looking at the parent now and then ends the job when the agent is killed.
+_JOBS = {
+    "compute": f"{_HEAD}x=1\n{_READY}while os.getppid()==parent:\n for _ in range(100000): x=x*3%1000003\n",
+    "memory": f"{_HEAD}a=bytearray({MEMORY}); b=bytearray({MEMORY})\n{_READY}while os.getppid()==parent: a[:]=b\n",
+}
+
+
+@contextmanager
+def beside(background: Background | None) -> Iterator[None]:
+    """Keep the jobs of a setting going; they are at work when the context begins, and gone when it has ended."""
+    with ExitStack() as undo:
+        for cpu in (background.cpus or (None,)) if background else ():
+            assert background is not None
+            undo.enter_context(_job(background.work, cpu))
+        yield
+
+
+@contextmanager
+def _job(work: str, cpu: int | None) -> Iterator[None]:
+    job = subprocess.Popen([sys.executable, "-IS", "-c", _JOBS[work]], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        if cpu is not None:
+            _pin(job.pid, cpu)
+        assert job.stdout is not None
+        if job.stdout.read(1) != b"r":
+            raise VgoError(f"The {work} job beside the program could not start: leave its factor out with --factors.")
+        yield
+    finally:
+        job.kill()
+        job.wait()
+        if job.stdout:
+            job.stdout.close()
+
+
+def _pin(pid: int, cpu: int) -> None:
+    try:
+        os.sched_setaffinity(pid, {cpu})
+    except OSError as error:
+        raise VgoError(
+            f"CPU {cpu} cannot be used by a background job ({error.strerror}): allow it, or leave smt out."
+        ) from error

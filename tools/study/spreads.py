@@ -11,8 +11,7 @@ from ...knowledge.shape import Frozen
 from ..claim import Arms, Claim, Direction, TooFew, claims
 from ..comparison import direction
 from ..row import BASELINE, Row
-from ..statistics.sd_interval import log_sd_interval
-from ..statistics.spread import summarise
+from ..statistics.spread import log_sd_interval, summarise
 from ..statistics.values import FloatArray, IntervalEstimate
 
 LEAST_RUNS = 2

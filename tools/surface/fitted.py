@@ -13,13 +13,20 @@ from threadpoolctl import threadpool_limits
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
-from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
-from ..statistics.surface.model import SurfaceEstimator, SurfaceModel, Untuned
+from ..statistics.surface.model import (
+    MOST_GROUPS,
+    Errors,
+    SurfaceEstimator,
+    SurfaceModel,
+    Untuned,
+    errors,
+    groups,
+    unseen,
+)
 from ..statistics.values import FiniteResult, FloatArray
 from .axes import Level, SurfaceAxis, encode
-from .cells import CellOutcomes
-from .response import response_of
+from .cells import CellOutcomes, response_of
 
 WIDEST = 0.25
 """No prediction lies further outside the measured values than this share of their range, on the scale of the fit."""

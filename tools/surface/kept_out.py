@@ -9,11 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...knowledge.errors import VgoError
-from ..statistics.surface.errors import errors
+from ..statistics.surface.model import errors
 from ..statistics.values import FloatArray, IntArray
-from .cells import FEWEST, CellOutcomes
+from .cells import FEWEST, CellOutcomes, response_of
 from .fitted import KeptOut, Surface, fit_surface
-from .response import response_of
 
 
 def check(cells: CellOutcomes, response: str, models: Sequence[str], share: float, seed: int) -> KeptOut:

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
 from ...knowledge.errors import VgoError
-from ...knowledge.user_files import regular
-from ...knowledge.wrong import first
+from ...knowledge.files import first, regular
 from ..statistics.values import FiniteResult
 from .cells import CellOutcomes
 from .fitted import Surface, SurfaceRecord, surface

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
-from ...knowledge.wrong import first
+from ...knowledge.files import first
 from .level import Level
 from .space import Space, Target
 

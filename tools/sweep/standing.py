@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..row import Row
-from ..statistics.sd_interval import log_sd_interval
-from ..statistics.spread import ArmSummary, summarise
+from ..statistics.spread import ArmSummary, log_sd_interval, summarise
 from ..statistics.stopping.rule import equal
 from ..statistics.values import IntervalEstimate
 from .space import Repetitions

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from ..execution.deadline import NEVER, Deadline
+from ..execution.expected import NEVER, Deadline
 from ..execution.progress import Listener, Remark, RunEnded, ignore
 from ..execution.series import Log, Measuring, Series
-from ..experiment.condition import BARRIER, Block
-from ..experiment.executor import ExperimentConditions
+from ..experiment.executor import BARRIER, Block, ExperimentConditions
 from ..experiment.experiment import Done, Experiment, carry_out
 from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row

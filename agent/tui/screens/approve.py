@@ -19,7 +19,7 @@ from textual.widgets import Button, Input, Static
 from ....knowledge.errors import VgoError
 from ...chat.actions import do
 from ...consent import answers_to, numbered, typed
-from ...desk.unmarked import unmarked
+from ...desk.markdown import unmarked
 from ...progress import LATER, asked
 from ...terminal import printable
 from ..widgets.keys import Keys

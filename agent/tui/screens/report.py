@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Markdown
 
+from ....knowledge.errors import VgoError
 from ...run_folder import RunFolder
 from ..widgets.keys import Keys
 from .dialog import Dialog
+
+if TYPE_CHECKING:
+    from ...desk.desk import Desk
+    from ...session_view.view import SessionView
+
 
 LONGEST = 200_000
 """Characters."""
@@ -38,3 +46,42 @@ class ReportScreen(Dialog[None]):
         with VerticalScroll():
             yield Markdown(text)
         yield Keys()
+
+
+class SourceScreen(Dialog[None]):
+    """Read it, and go back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Back")]
+    CSS = """
+    SourceScreen { align: center middle; }
+    SourceScreen > VerticalScroll { width: 95%; height: 90%; border: solid $primary; background: $surface; }
+    """
+
+    def __init__(self, desk: Desk, view: SessionView, source: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._desk, self._view, self._source = desk, view, source
+
+    def compose(self) -> ComposeResult:
+        """One page."""
+        with VerticalScroll():
+            yield Markdown(self._of_run())
+        yield Keys()
+
+    def on_mount(self) -> None:
+        """Let the desk find the rest."""
+        self._find()
+
+    @work(thread=True)
+    def _find(self) -> None:
+        source = self._source
+        texts = source.get("sources") or [""]
+        try:
+            found = [self._desk.ask("source", about=source.get("about", ""), text=text) for text in texts]
+        except VgoError as error:
+            found = [{"markdown": str(error)}]
+        pages = [self._of_run(), *(one["markdown"] for one in found)]
+        self.app.call_from_thread(self.query_one(Markdown).update, "\n\n".join(filter(None, pages)))
+
+    def _of_run(self) -> str:
+        steps = [step for step in self._view.steps if step.call_id in self._source.get("calls", ())]
+        return "\n\n".join(f"**{step.title}** ({step.call_id}, event {step.seq}): {step.summary}" for step in steps)

@@ -15,13 +15,11 @@ from textual.widgets import Input, Static
 
 from ....knowledge.errors import VgoError
 from ...chat.actions import do
-from ...chat.progress import progress_of
-from ...chat.reply import ChatReply
-from ...chat.talk import Exchange, keep, kept
+from ...chat.reply import ChatReply, Exchange, keep, kept
+from ...chat.status import progress_of
 from ...session_view.view import SessionView
 from ..messages import LineSubmitted, SourceAsked, StepAsked
-from ..widgets.card import StepCard
-from ..widgets.conversation import ConversationView
+from ..widgets.card import ConversationView, StepCard
 from ..widgets.header import Header
 from ..widgets.keys import Keys
 from ..widgets.look import SessionLookPane
@@ -194,7 +192,7 @@ class SessionScreen(Screen[None]):
 
     @work(thread=True)
     def _write_picture(self, svg: str, path: Path) -> None:
-        from ...chat.picture import write_picture
+        from ...chat.take_away import write_picture
 
         try:
             write_picture(svg, path)
@@ -239,7 +237,7 @@ class SessionScreen(Screen[None]):
         for talk, view in ((self._talk, self.session.view), *reversed(self._before)):
             for one in (one for exchange in reversed(talk) for one in exchange.reply.sources):
                 if one["tag"] == event.tag:
-                    from .source import SourceScreen
+                    from .report import SourceScreen
 
                     self.app.push_screen(SourceScreen(self.session.desk, view, one))
                     return

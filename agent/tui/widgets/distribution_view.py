@@ -15,7 +15,7 @@ from ...look.distribution import Cutting, distribution
 from ...look.frame import Picture
 from ...look.scale import AxisWindow
 from ...look.scenes import PlottedOutcomes
-from .plot_view import PlotView
+from .picture_view import PlotView
 
 
 class DistributionView(PlotView):

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 from textual.binding import Binding, BindingType
 
 from ...look.messages import OpenFile
-from ...look.of_files import overlays_of, place_words
-from ...look.of_session import looking_of
+from ...look.of_session import looking_of, overlays_of, place_words
 from ...look.scenes import Looking
 from ...look.what_if import WhatIf
 from ...session_view.view import EMPTY, SessionView
 from .look_pane import LookPane
-from .steps import StepsTable
+from .sorted_table import StepsTable
 
 
 class SessionLookPane(LookPane):

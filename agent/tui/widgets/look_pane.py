@@ -14,7 +14,7 @@ from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
-from ...look.computers import Computers
+from ...look.computer import Computers
 from ...look.messages import (
     ColumnRead,
     Failed,
@@ -35,10 +35,9 @@ from ...look.what_if import WhatIf, ranking
 from ...terminal import speaks_unicode
 from .distribution_view import DistributionView
 from .look_messages import CutKept, CutRefitted, RequestRefused, TableOpened
-from .plots import FactorView, OverlayView, RunOrderView
+from .plots import FactorView, OverlayView, RunOrderView, TreeView
 from .sorted_table import PAGE, READING, PagedTable, SortedTable
 from .tabs import TABS, views
-from .tree_view import TreeView
 
 REST_S = 0.5
 """After the last move of the cut, before the exact answer is computed."""

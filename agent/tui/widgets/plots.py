@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.timer import Timer
 
+from ....tools.statistics.association.tree import DecisionTree
 from ...look.canvas import TextCanvas
 from ...look.clipped import clipped
-from ...look.distribution import Cutting
-from ...look.factor_scatter import factor_scatter
+from ...look.cores import CoreRates, CoresSnapshot, cores_page, rates, read_cores
+from ...look.distribution import Cutting, overlay
 from ...look.frame import Picture, words
-from ...look.overlay import overlay
 from ...look.run_order import run_order
 from ...look.scale import AxisWindow, extent
+from ...look.scatter import factor_scatter
 from ...look.scenes import Overlay, PlottedOutcomes, Scatter
-from .plot_view import PlotView
+from ...look.tree_page import TreeLine, tree_page
+from .picture_view import PictureView, PlotView
 
 CHOOSE: list[BindingType] = [
     Binding("up", "choose(-1)", "Other", key_display="↑↓"),
@@ -136,3 +142,108 @@ class OverlayView(PlotView):
         if not self._overlays:
             return words(canvas, NO_COMPARISON)
         return overlay(canvas, self._overlays[self._place], self.window, self.cursor)
+
+
+class TreeView(PictureView):
+    """One line a node."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "choose(-1)", "Line", key_display="↑↓"),
+        Binding("down", "choose(1)", "Next line", show=False),
+        Binding("enter", "ask", "Show column"),
+    ]
+
+    @dataclass
+    class ColumnChosen(Message):
+        """The user wants to see a column of the tree."""
+
+        column: str
+
+    _tree: DecisionTree | None = None
+    _lines: tuple[TreeLine, ...] = ()
+    _chosen = 0
+
+    def show(self, tree: DecisionTree | None) -> None:
+        """Show a tree."""
+        if tree is not self._tree:
+            self._tree = tree
+            self.changed()
+
+    def picture(self, canvas: TextCanvas) -> Picture:
+        """Draw the lines."""
+        self._lines = tree_page(canvas, self._tree, self._chosen)
+        return Picture(canvas)
+
+    def action_choose(self, lines: int) -> None:
+        """Go to another line."""
+        self._chosen = min(max(self._chosen + lines, 0), max(len(self._lines) - 1, 0))
+        self.redraw()
+
+    def action_ask(self) -> None:
+        """Show the column of the chosen line."""
+        if self._chosen < len(self._lines) and self._lines[self._chosen].column:
+            self.post_message(self.ColumnChosen(self._lines[self._chosen].column))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Go up."""
+        event.stop()
+        self.action_choose(-1)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Go down."""
+        event.stop()
+        self.action_choose(1)
+
+
+READ_EVERY_S = 1.0
+
+
+class CoresView(PictureView):
+    """One line a core; it costs nothing while it is hidden."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_cores(-1)", "Cores", key_display="↑↓"),
+        Binding("down", "scroll_cores(1)", "Down", show=False),
+    ]
+
+    _before: CoresSnapshot | None = None
+    _rates: tuple[CoreRates, ...] = ()
+    _first = 0
+    _reading: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Make the timer; it runs while this is shown."""
+        self._reading = self.set_interval(READ_EVERY_S, self.read, pause=not self.display)
+
+    def on_show(self) -> None:
+        """Begin to read."""
+        if self._reading is not None:
+            self._reading.resume()
+
+    def on_hide(self) -> None:
+        """Stop reading; a rate over the time between would say nothing."""
+        self._before = None
+        if self._reading is not None:
+            self._reading.pause()
+
+    async def read(self) -> None:
+        """Read the counters, beside the interface."""
+        now = await asyncio.to_thread(read_cores, time.monotonic())
+        if self._before is not None:
+            self.show_rates(rates(self._before, now))
+        self._before = now
+
+    def show_rates(self, found: tuple[CoreRates, ...]) -> None:
+        """Show what the cores did."""
+        self._rates = found
+        self.redraw()
+
+    def picture(self, canvas: TextCanvas) -> Picture:
+        """Draw the lines."""
+        cores_page(canvas, self._rates, self._first, known=self._before is None or bool(self._before.cores))
+        return Picture(canvas)
+
+    def action_scroll_cores(self, lines: int) -> None:
+        """Go to other cores."""
+        self._first = min(max(self._first + lines, 0), max(len(self._rates) - 1, 0))
+        self.redraw()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,52 @@ from textual.widgets import DataTable
 
 from ...look.messages import TablePage
 from ...look.scenes import SmallTable
-from ...look.sorting import Row, SortOrder, ordered, shown
+from ...session_view.view import SessionView
+from ..messages import StepAsked
+
+Cell = str | float | None
+Row = tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class SortOrder:
+    """By which column, and which way; None: as the table stands."""
+
+    by: str | None = None
+    descending: bool = False
+
+    def toggled(self, column: str) -> SortOrder:
+        """Ascending at first, then descending, then as the table stands."""
+        if column != self.by:
+            return SortOrder(column)
+        return SortOrder() if self.descending else SortOrder(column, True)
+
+
+def ordered(rows: Iterable[Row], place: int, descending: bool = False) -> list[Row]:
+    """Sort by one cell of each row."""
+    every = list(rows)
+    there = [row for row in every if not _missing(row[place])]
+    return sorted(there, key=lambda row: _key(row[place]), reverse=descending) + [
+        row for row in every if _missing(row[place])
+    ]
+
+
+def shown(cell: Cell) -> str:
+    """Write a cell; numbers with five digits."""
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return "".join(letter if letter.isprintable() else " " for letter in cell)
+    return f"{cell}" if isinstance(cell, int) else f"{cell:.5g}"
+
+
+def _missing(cell: Cell) -> bool:
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def _key(cell: Cell) -> tuple[bool, float, str]:
+    return (True, 0.0, cell) if isinstance(cell, str) else (False, float(cell or 0), "")
+
 
 PAGE = 200
 """Rows that are held at a time; more are read when they are wanted."""
@@ -139,3 +185,28 @@ class PagedTable(SortedTable):
         """All rows are sorted, not those of this page."""
         if column < len(self._header):
             self.post_message(self.PageRequested(0, self._order.toggled(self._header[column])))
+
+
+MARKS = {"chosen": "..", "going on": "..", "done": "ok", "failed": "no", "denied": "--"}
+HEADER = ("id", "", "step", "s", "result")
+
+
+class StepsTable(SortedTable):
+    """One row a step; enter opens it."""
+
+    def show_steps(self, view: SessionView) -> None:
+        """Fill it anew: there are few."""
+        rows = tuple(
+            (step.call_id, MARKS[step.state], step.title, _tenths(step.seconds), step.summary) for step in view.steps
+        )
+        self.show(SmallTable(HEADER, rows))
+
+    def on_data_table_cell_selected(self) -> None:
+        """Ask for the step."""
+        call_id = self.row_at_cursor[0] if self.row_at_cursor else None
+        if call_id is not None:
+            self.post_message(StepAsked(str(call_id)))
+
+
+def _tenths(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

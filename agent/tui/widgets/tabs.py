@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from textual.widget import Widget
 
-from .cores_view import CoresView
 from .distribution_view import DistributionView
-from .plots import FactorView, OverlayView, RunOrderView
-from .sorted_table import PagedTable, SortedTable
-from .steps import StepsTable
-from .tree_view import TreeView
+from .plots import CoresView, FactorView, OverlayView, RunOrderView, TreeView
+from .sorted_table import PagedTable, SortedTable, StepsTable
 
 TABS = {
     "distribution": "Histogram",

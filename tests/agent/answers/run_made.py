@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import (
     Approval,

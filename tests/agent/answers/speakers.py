@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from vgo_agent.agent.answers.sentence_choice import LISTED
-from vgo_agent.agent.answers.speaker import Speaker
+from vgo_agent.agent.answers.speaker import LISTED, Speaker
 from vgo_agent.agent.model.language_model import ModelFailed
 
 Request = dict[str, Any]

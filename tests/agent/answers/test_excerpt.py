@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.agent.answers.excerpt import ENDS, LENGTH, excerpt, sentences
+from vgo_agent.agent.answers.near import ENDS, LENGTH, excerpt, sentences
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.passages import passages
 

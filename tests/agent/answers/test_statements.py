@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import vgo_agent.prompts.render as prompts
-from vgo_agent.agent.answers.sentence_choice import PROSE
+from vgo_agent.agent.answers.speaker import PROSE
 
 FILES = sorted((Path(prompts.__file__).parent / "statement").glob("*.txt.j2"))
 

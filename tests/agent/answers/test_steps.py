@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-from vgo_agent.agent.answers import steps
+from vgo_agent.agent.answers import fact
 from vgo_agent.agent.cli import Parser
 from vgo_agent.agent.commands import COMMANDS
 from vgo_agent.agent.commands.try_ import options_after
@@ -49,7 +49,7 @@ def parsed(command: str) -> Namespace:
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=("words", "shell", "metric"))
 def test_a_try_is_of_the_same_program_judged_in_the_same_way(subject: Subject) -> None:
-    arguments = parsed(steps.attempt("pin_to_cpu", gather(mitigated(subject))).command)
+    arguments = parsed(fact.attempt("pin_to_cpu", gather(mitigated(subject))).command)
     program = [word for word in arguments.command if word != "--"]
     assert (arguments.mitigation, program) == ("pin_to_cpu", list(subject.command))
     assert (arguments.shell, arguments.metric) == (subject.shell, subject.metric)

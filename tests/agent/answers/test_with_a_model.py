@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vgo_agent.agent.answers.checker import CONNECTIVES, objections
-from vgo_agent.agent.answers.sentence_choice import LISTED, MOST_SENTENCES, PROSE, grammar, read, schema
-from vgo_agent.agent.answers.speaker import Speaker, facts_prompt
+from vgo_agent.agent.answers.speaker import LISTED, MOST_SENTENCES, PROSE, Speaker, facts_prompt, grammar, read, schema
 from vgo_agent.knowledge.loader import load
 
 from .speakers import Fails, Says, may_be_written, obedient, saying

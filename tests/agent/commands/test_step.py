@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.report.layers import missing_cells
+from vgo_agent.agent.report.factors import missing_cells
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 NUMBER = """

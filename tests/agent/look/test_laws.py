@@ -6,14 +6,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.look.canvas import TextCanvas
-from vgo_agent.agent.look.distribution import Cutting, density, distribution
-from vgo_agent.agent.look.dots import slow_of
-from vgo_agent.agent.look.factor_scatter import factor_scatter
-from vgo_agent.agent.look.overlay import overlay
+from vgo_agent.agent.look.distribution import Cutting, density, distribution, overlay
 from vgo_agent.agent.look.run_order import run_order
 from vgo_agent.agent.look.scale import AxisWindow, CellScale, counts, extent, ticks
+from vgo_agent.agent.look.scatter import factor_scatter, slow_of
 from vgo_agent.agent.look.scenes import Overlay, PlottedOutcomes, Scatter
-from vgo_agent.agent.look.sorting import SortOrder, ordered
+from vgo_agent.agent.tui.widgets.sorted_table import SortOrder, ordered
 from vgo_agent.tools.statistics.labels.classes import label_at
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

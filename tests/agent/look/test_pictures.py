@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from vgo_agent.agent.look.canvas import ASCII, FANCY, TextCanvas
-from vgo_agent.agent.look.cores import rates, read_cores
-from vgo_agent.agent.look.cores_page import cores_page
-from vgo_agent.agent.look.distribution import Cutting, distribution
-from vgo_agent.agent.look.factor_scatter import factor_scatter
-from vgo_agent.agent.look.overlay import overlay
+from vgo_agent.agent.look.cores import cores_page, rates, read_cores
+from vgo_agent.agent.look.distribution import Cutting, distribution, overlay
 from vgo_agent.agent.look.run_order import run_order
 from vgo_agent.agent.look.scale import AxisWindow
+from vgo_agent.agent.look.scatter import factor_scatter
 from vgo_agent.agent.look.scenes import Overlay, PlottedOutcomes, Scatter
 from vgo_agent.agent.look.tree_page import lines, tree_page
 from vgo_agent.tools.statistics.association.tree import fit_tree

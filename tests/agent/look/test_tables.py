@@ -15,10 +15,10 @@ from vgo_agent.agent.look.open_table import open_file
 from vgo_agent.agent.look.pages import MOST_DRAWN
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.analysis.analyse import analyse
-from vgo_agent.tools.analysis.question import AnalysisOptions
+from vgo_agent.tools.analysis.analysis import AnalysisOptions
 from vgo_agent.tools.recorded.design import ColumnOptions, designs
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.statistics.labels.cut import CutRule
+from vgo_agent.tools.statistics.labels.cut_search import CutRule
 
 RNG = np.random.default_rng(7)
 VALUES = RNG.normal(size=(120, 6))

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.model.choice import ModelChoice
-from vgo_agent.agent.model.given_up import MOST_GONE, Patient
+from vgo_agent.agent.model.chosen import MOST_GONE, ModelChoice, Patient
 from vgo_agent.agent.model.language_model import ModelFailed, ModelGone
 from vgo_agent.agent.planners.llama import Llama
 

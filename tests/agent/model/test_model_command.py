@@ -14,9 +14,9 @@ import pytest
 
 from vgo_agent.agent.model.chosen import who_decides
 from vgo_agent.agent.model.memory import SMALL, threads_for
-from vgo_agent.agent.model.recommended import recommended
-from vgo_agent.agent.model.states import states
-from vgo_agent.agent.planners.menu import calls, menu
+from vgo_agent.agent.model.pull import recommended
+from vgo_agent.agent.model.trial import states
+from vgo_agent.agent.planners.base import calls, menu
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.settings import effective
 

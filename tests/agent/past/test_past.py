@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.past.deletion import delete
-from vgo_agent.agent.past.held import is_held
+from vgo_agent.agent.past.deletion import delete, is_held
 from vgo_agent.agent.past.listing import Past, past
 from vgo_agent.agent.past.side_by_side import listed, side_by_side
 from vgo_agent.agent.run_folder import RunFolder

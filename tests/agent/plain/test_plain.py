@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from vgo_agent.agent.chat.session import ChatSession, RunControl
 from vgo_agent.agent.consent import ENDED
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.desk.unmarked import unmarked
+from vgo_agent.agent.desk.markdown import unmarked
 from vgo_agent.agent.plain.lines import LinesIn
 from vgo_agent.agent.plain.plain import Plain
-from vgo_agent.agent.worker.wire import WorkerState
+from vgo_agent.agent.worker.link import WorkerState
 
 from ...conftest import COMMAND
 from ..answers.run_made import written

@@ -17,19 +17,18 @@ from hypothesis import strategies as st
 
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.legal import legal
-from vgo_agent.agent.model.choice import ModelChoice
+from vgo_agent.agent.model.chosen import ModelChoice
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.planners.base import View
+from vgo_agent.agent.planners.base import View, calls, menu
 from vgo_agent.agent.planners.grammar import grammar, longest
 from vgo_agent.agent.planners.llama import Llama
-from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.state import quoted
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Decision, RunStart, read
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.case import Record
-from vgo_agent.tools.mitigation.own import read_own
+from vgo_agent.tools.mitigation.scripts import read_own
 from vgo_agent.tools.situation import Slot
 
 from ...conftest import Vgo

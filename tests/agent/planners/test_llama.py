@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.model.choice import ModelChoice
+from vgo_agent.agent.model.chosen import ModelChoice
 from vgo_agent.agent.model.language_model import ModelFailed
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.planners.base import Choice, View
+from vgo_agent.agent.planners.base import Choice, View, calls, menu
 from vgo_agent.agent.planners.llama import ONLY, PROMPT_TOKENS, Llama
-from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.tools.registry import TOOLS
 

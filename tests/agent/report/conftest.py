@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.agent.record import FinishedRun
 from vgo_agent.knowledge.loader import Knowledge, load
 from vgo_agent.tools.apply_mitigation import ApplyResult
 from vgo_agent.tools.base import Result
@@ -23,9 +23,8 @@ from vgo_agent.tools.mitigation.launching import command_line
 from vgo_agent.tools.profile import ProfileResult
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.run_table import write_runs
-from vgo_agent.tools.statistics.sd_interval import log_sd_interval
 from vgo_agent.tools.statistics.shape.describe import describe
-from vgo_agent.tools.statistics.spread import summarise
+from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
 from vgo_agent.tools.subject import Limits, Subject
 
 from ...tools.profiles import MACHINE as TEST_MACHINE

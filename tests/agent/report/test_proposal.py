@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from vgo_agent.agent.report.proposal import Proposal, levels_around, options_of, proposal
+from vgo_agent.agent.report.further import Proposal, levels_around, options_of, proposal
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey

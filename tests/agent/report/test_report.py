@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.case import Record

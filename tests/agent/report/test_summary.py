@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
-from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.report.summary import summary, text
 
 Finished = Callable[[str], FinishedRun]

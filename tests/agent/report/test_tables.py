@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable
 
-from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.report.tables import runs_csv, runs_md
 from vgo_agent.tools.case import Record
 from vgo_agent.tools.row import FIXED

@@ -15,8 +15,7 @@ from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Approval, VerdictGiven, read
 from vgo_agent.agent.tui.screens.approve import ApprovalInput, Approve
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.widgets.card import StepCard
-from vgo_agent.agent.tui.widgets.conclusion import Conclusion
+from vgo_agent.agent.tui.widgets.card import Conclusion, StepCard
 from vgo_agent.agent.tui.widgets.header import Header
 from vgo_agent.agent.tui.widgets.prompt import PromptInput
 from vgo_agent.tools.plan import TrialPlan

@@ -16,9 +16,7 @@ from vgo_agent.agent.transcript import Approval, Decision, LimitsChanged, RunEnd
 from vgo_agent.agent.tui.screens.approve import ApprovalInput, Approve
 from vgo_agent.agent.tui.screens.budget import BudgetDialog
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.widgets.card import StepCard
-from vgo_agent.agent.tui.widgets.conclusion import Conclusion
-from vgo_agent.agent.tui.widgets.conversation import ConversationView
+from vgo_agent.agent.tui.widgets.card import Conclusion, ConversationView, StepCard
 from vgo_agent.agent.tui.widgets.look import SessionLookPane
 from vgo_agent.agent.tui.widgets.prompt import PromptInput
 from vgo_agent.knowledge.errors import VgoError

@@ -13,8 +13,7 @@ from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session_view.following import Following
 from vgo_agent.agent.transcript import Decision, ToolEnd, ToolStart, line, read
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.widgets.card import StepCard
-from vgo_agent.agent.tui.widgets.conclusion import Conclusion
+from vgo_agent.agent.tui.widgets.card import Conclusion, StepCard
 from vgo_agent.agent.tui.widgets.header import Header
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.row import RUNS

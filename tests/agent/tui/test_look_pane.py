@@ -15,10 +15,9 @@ from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
 from vgo_agent.agent.tui.widgets.look_messages import CutKept, CutRefitted, RequestRefused, TableOpened
 from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.picture_view import PictureView
-from vgo_agent.agent.tui.widgets.plots import FactorView
+from vgo_agent.agent.tui.widgets.plots import FactorView, TreeView
 from vgo_agent.agent.tui.widgets.sorted_table import PAGE, PagedTable, SortedTable
 from vgo_agent.agent.tui.widgets.tabs import TABS
-from vgo_agent.agent.tui.widgets.tree_view import TreeView
 
 RNG = np.random.default_rng(7)
 RUNS = PAGE + 40

@@ -24,8 +24,7 @@ from vgo_agent.agent.transcript import ToolEnd, read
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
 from vgo_agent.agent.tui.widgets.look import SessionLookPane
 from vgo_agent.agent.tui.widgets.plots import OverlayView
-from vgo_agent.agent.tui.widgets.sorted_table import SortedTable
-from vgo_agent.agent.tui.widgets.steps import StepsTable
+from vgo_agent.agent.tui.widgets.sorted_table import SortedTable, StepsTable
 from vgo_agent.tools.candidates import ORDER
 from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 

@@ -19,10 +19,10 @@ from vgo_agent.agent.run_folder import RunFolder, write
 from vgo_agent.agent.transcript import VerdictGiven, line, read
 from vgo_agent.agent.tui.app import ChatApp
 from vgo_agent.agent.tui.screens.approve import Approve
+from vgo_agent.agent.tui.screens.report import SourceScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.screens.source import SourceScreen
-from vgo_agent.agent.tui.widgets.cores_view import CoresView
 from vgo_agent.agent.tui.widgets.look import SessionLookPane
+from vgo_agent.agent.tui.widgets.plots import CoresView
 from vgo_agent.agent.tui.widgets.sorted_table import PagedTable
 from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 

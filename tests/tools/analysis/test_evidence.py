@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.analysis.evidence import evidence, mixed
+from vgo_agent.tools.analysis.analysis import evidence, mixed
 
 steady = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -14,15 +14,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.execution.deadline import NEVER, Deadline
+from vgo_agent.tools.execution.expected import NEVER, Deadline
 from vgo_agent.tools.execution.series import PlannedRun, Series
-from vgo_agent.tools.experiment.applied import AppliedConditions
-from vgo_agent.tools.experiment.condition import BARRIER, OUTSIDE, Block, Condition
-from vgo_agent.tools.experiment.executor import LOCAL, Executor, ExperimentConditions
+from vgo_agent.tools.experiment.executor import (
+    BARRIER,
+    LOCAL,
+    OUTSIDE,
+    AppliedConditions,
+    Block,
+    Condition,
+    Executor,
+    ExperimentConditions,
+)
 from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
 from vgo_agent.tools.experiment.race import Elimination, Race
-from vgo_agent.tools.experiment.rotation import Rotation
-from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat
+from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat, Rotation
 from vgo_agent.tools.row import BASELINE, Row
 
 KEYS = (BASELINE, "a", "b", "c")

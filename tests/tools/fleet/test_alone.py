@@ -10,10 +10,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from vgo_agent.tools.experiment.condition import AS_GIVEN, OUTSIDE, Block
+from vgo_agent.tools.experiment.executor import AS_GIVEN, OUTSIDE, Block
 from vgo_agent.tools.fleet.alone import alone
 from vgo_agent.tools.fleet.engine import Fleet
-from vgo_agent.tools.fleet.messages import HostAnswer, Order
+from vgo_agent.tools.fleet.host import HostAnswer, Order
 from vgo_agent.tools.fleet.station import Station
 from vgo_agent.tools.subject import Subject
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from vgo_agent.tools.execution.deadline import NEVER
+from vgo_agent.tools.execution.expected import NEVER
 from vgo_agent.tools.execution.samples import ITERATION
 from vgo_agent.tools.execution.series import Series
 from vgo_agent.tools.row import Row
@@ -17,8 +17,11 @@ from vgo_agent.tools.row import Row
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from vgo_agent.tools.fleet.asking import read_clock  # noqa: E402 - needs the extra
-from vgo_agent.tools.fleet.busy import Span, busy_s  # noqa: E402
-from vgo_agent.tools.fleet.carrying import in_order  # noqa: E402
+from vgo_agent.tools.fleet.carrying import (  # noqa: E402
+    Span,
+    busy_s,
+    in_order,  # noqa: E402
+)
 from vgo_agent.tools.fleet.host import First, Host  # noqa: E402
 
 DELAYS = some.floats(0.0001, 2)

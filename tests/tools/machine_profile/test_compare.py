@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.machine_profile.applications import Application, read_applications
-from vgo_agent.tools.machine_profile.compare import BootstrapEstimate, MachineComparison, compare
-from vgo_agent.tools.machine_profile.form import Profile
+from vgo_agent.tools.machine_profile.compare import BootstrapEstimate, MachineComparison, compare, speed_up
+from vgo_agent.tools.machine_profile.form import Application, Profile, read_applications
 from vgo_agent.tools.machine_profile.quota import quota_of
-from vgo_agent.tools.machine_profile.speed_up import speed_up
 
 from .made import profile, system
 

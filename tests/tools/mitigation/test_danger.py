@@ -8,8 +8,7 @@ import pytest
 
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.machine import GroupPlace, Machine
-from vgo_agent.tools.mitigation.danger import dangers
-from vgo_agent.tools.mitigation.preconditions import beyond_reach
+from vgo_agent.tools.mitigation.preconditions import beyond_reach, dangers
 from vgo_agent.tools.subject import Subject
 
 SUBJECT = Subject(command=("./bench",), argv=("/work/bench",), directory="/work")

@@ -18,11 +18,10 @@ import pytest
 from vgo_agent.knowledge.actions import Gpu
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.mitigation.gpu import gpu_knobs, gpu_switchable
-from vgo_agent.tools.mitigation.gpu_clocks import GpuClockHistory, Sample
+from vgo_agent.tools.mitigation.gpu_clocks import GpuClockHistory, Sample, gpu_knobs, gpu_switchable
 from vgo_agent.tools.mitigation.gpu_values import gpu_values, untold, visible
 from vgo_agent.tools.mitigation.journal import Journal
-from vgo_agent.tools.mitigation.permanent_unit import gpu_commands
+from vgo_agent.tools.mitigation.permanent_system import gpu_commands
 
 SOURCE = Path(__file__).parents[2] / "layers/nvml/fake_nvml.c"
 CARD = {
@@ -57,7 +56,7 @@ from vgo_agent.knowledge.actions import Gpu
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.mitigation.gpu import gpu_switchable
+from vgo_agent.tools.mitigation.gpu_clocks import gpu_switchable
 from vgo_agent.tools.mitigation.journal import Journal, journal_folder
 from vgo_agent.tools.mitigation.restore import restore
 NOW = Path(os.environ["FAKE_NVML"])

@@ -14,7 +14,7 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.kernel_file import KernelRefusal, cpu_list
 from vgo_agent.tools.mitigation.knobs import Knob, cpu_mask, resolve, rounded, same
-from vgo_agent.tools.mitigation.memory_limit import limit_bytes
+from vgo_agent.tools.mitigation.run_group import limit_bytes
 
 MACHINE = Machine(cpus=(0, 1), quiet_cpu=1)
 

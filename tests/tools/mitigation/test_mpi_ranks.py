@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.tools.mitigation.mpi_ranks import of_ranks
-from vgo_agent.tools.mitigation.process import Process
+from vgo_agent.tools.mitigation.program import Process
 
 CPUS = sorted(os.sched_getaffinity(0))
 FIRST, LAST = CPUS[0], CPUS[-1]

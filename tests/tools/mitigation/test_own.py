@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.mitigation.own import read_own
+from vgo_agent.tools.mitigation.scripts import read_own
 
 PLAIN = "key: mine\nname: Mine\ndescription: d\nscope: process\nwhen: w\nhurts: h\n"
 

@@ -20,7 +20,7 @@ from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.checks import ENDED
 from vgo_agent.tools.mitigation.launching import command_line
 from vgo_agent.tools.mitigation.observation import READERS
-from vgo_agent.tools.mitigation.process import Process
+from vgo_agent.tools.mitigation.program import Process
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.mitigation.run_group import PREFIX, in_own_group, parts, places
 from vgo_agent.tools.mitigation.verification import prove, verify_process

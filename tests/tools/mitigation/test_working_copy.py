@@ -16,8 +16,8 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.engine import applied
+from vgo_agent.tools.mitigation.owned_folder import LARGEST, working_copy
 from vgo_agent.tools.mitigation.restore import restore
-from vgo_agent.tools.mitigation.working_copy import LARGEST, working_copy
 from vgo_agent.tools.subject import Subject
 
 

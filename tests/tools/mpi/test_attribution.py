@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.mpi.analyse import of_ranks
-from vgo_agent.tools.mpi.attribution import explained, slowest
-from vgo_agent.tools.mpi.hosts import beyond
-from vgo_agent.tools.mpi.placement import placed
-from vgo_agent.tools.mpi.rank_summary import Ranks
+from vgo_agent.tools.mpi.attribution import beyond, explained, slowest
+from vgo_agent.tools.mpi.rank_summary import Ranks, placed
 from vgo_agent.tools.mpi.rows import RankRows, rank_rows
 
 RUNS = 60

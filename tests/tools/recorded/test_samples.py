@@ -11,9 +11,8 @@ import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.schema import Column, Layer
-from vgo_agent.tools.analysis.analyse import columns
-from vgo_agent.tools.analysis.groups import analyse_groups
-from vgo_agent.tools.analysis.question import AnalysisOptions
+from vgo_agent.tools.analysis.analyse import analyse_groups, columns
+from vgo_agent.tools.analysis.analysis import AnalysisOptions
 from vgo_agent.tools.claim import TooFew
 from vgo_agent.tools.claim_words import in_a_word
 from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from vgo_agent.tools.statistics.dependence import autocorrelation, inflation
-from vgo_agent.tools.statistics.sd_interval import log_sd_interval
+from vgo_agent.tools.statistics.spread import autocorrelation, inflation, log_sd_interval
 from vgo_agent.tools.statistics.values import FloatArray
 
 TIMES = st.lists(st.integers(1_000, 10_000_000).map(lambda us: us / 1e6), min_size=5, max_size=40)

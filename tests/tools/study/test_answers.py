@@ -14,14 +14,12 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
 from vgo_agent.tools.study.effects import Effect, effects
-from vgo_agent.tools.study.environment import StudyEnvironment
-from vgo_agent.tools.study.factors import read_factors
+from vgo_agent.tools.study.factors import StudyEnvironment, read_factors
 from vgo_agent.tools.study.reservation import reservation
-from vgo_agent.tools.study.spoken import Spoken
 from vgo_agent.tools.study.spreads import outcomes, spreads
 from vgo_agent.tools.study.study import answered, measured, runs_for
 from vgo_agent.tools.study.topology import Core, Topology
-from vgo_agent.tools.study.warm_up import WarmUpRun, ignores_threads
+from vgo_agent.tools.study.warm_up import Spoken, WarmUpRun, ignores_threads
 from vgo_agent.tools.subject import Subject
 
 SUBJECT = Subject(command=("./solver", "1"), argv=("/solver", "1"), directory="/")

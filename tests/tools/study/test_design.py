@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
-from vgo_agent.tools.study.environment import StudyEnvironment
-from vgo_agent.tools.study.factors import read_factors
+from vgo_agent.tools.study.factors import StudyEnvironment, read_factors
 from vgo_agent.tools.study.setting import StudySetting
 from vgo_agent.tools.study.topology import Core, Topology, topology
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vgo_agent.tools.study.spoken import understood
+from vgo_agent.tools.study.warm_up import understood
 
 LIBGOMP = """
 OPENMP DISPLAY ENVIRONMENT BEGIN

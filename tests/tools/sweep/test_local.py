@@ -11,8 +11,8 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.sweep.cell import Cell
-from vgo_agent.tools.sweep.local import LocalCells
 from vgo_agent.tools.sweep.setting import CellSetting
+from vgo_agent.tools.sweep.treatments import LocalCells
 
 NOTHING = {"key": "sweep", "name": "a", "description": "", "when": "", "hurts": "", "scope": "process", "apply": {}}
 """Sets nothing, and so cannot be in force."""

@@ -13,15 +13,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.execution.deadline import NEVER, Deadline
-from vgo_agent.tools.experiment.condition import BARRIER, Block
-from vgo_agent.tools.experiment.executor import LOCAL
+from vgo_agent.tools.execution.expected import NEVER, Deadline
+from vgo_agent.tools.experiment.executor import BARRIER, LOCAL, Block
 from vgo_agent.tools.row import Row
 from vgo_agent.tools.sweep.cell import Cell
-from vgo_agent.tools.sweep.local import refused
 from vgo_agent.tools.sweep.space import Space
 from vgo_agent.tools.sweep.sweep import Sweep
-from vgo_agent.tools.sweep.treatments import CellsHere
+from vgo_agent.tools.sweep.treatments import CellsHere, refused
 
 
 @dataclass

@@ -17,7 +17,7 @@ from ....knowledge.errors import VgoError
 from ..recorded import RecordedRuns
 from ..source import HEAD, TableSource, not_utf8
 from .base import Format
-from .json_text import is_json
+from .hyperfine import is_json
 
 SEPARATORS = ",;\t|"
 NULLS = ["NA", "N/A", "n/a", "<NA>", "#N/A", "nan", "NaN", "-nan", "NULL", "null", "<not supported>", "<not counted>"]

@@ -13,7 +13,7 @@ from ..columns import listed
 from ..recorded import RecordedRuns
 from ..source import TableSource
 from .base import Format
-from .json_text import flat, load, looks_like
+from .hyperfine import flat, load, looks_like
 
 _RATES = ("items_per_second", "bytes_per_second")
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}

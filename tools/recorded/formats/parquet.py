@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection
+from itertools import islice
+from pathlib import Path
+
 import polars as pl
 
 from ....knowledge.errors import VgoError
@@ -9,6 +14,7 @@ from ..mapping import parse_mapping
 from ..meant import meant
 from ..recorded import RecordedRuns
 from ..source import TableSource
+from ..whole import RecordedFiles
 from .base import Format
 
 MEANINGS = "vgo-agent"
@@ -30,3 +36,62 @@ def _read(source: TableSource) -> RecordedRuns:
 
 
 PARQUET = Format("parquet", lambda source: source.is_parquet, _read)
+
+
+MOST_CELLS = 200_000_000
+"""1,000,000 runs of 200 columns: what an analysis holds in about 5 GB."""
+MOST_ROWS = 250_000
+"""More show no factor that these do not."""
+MOST_FOLDERS = 10_000
+"""That are looked into: a whole disk takes minutes, and is named by mistake."""
+PLACE = "vgo.row"
+SEED = 1
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Parquet files of a folder and of the folders in it, by name; [] where it is another kind of folder."""
+    if not folder.is_dir() or (folder / "runs.csv").is_file():
+        return []
+    walked = os.walk(folder)  # passes over what vanishes meanwhile, or may not be read
+    looked = islice(walked, MOST_FOLDERS)
+    found = [Path(place, name) for place, _, names in looked for name in names if name.endswith(".parquet")]
+    if next(walked, None):
+        raise VgoError(f"{folder} has more than {MOST_FOLDERS:,} folders in it: name the one with the tables.")
+    return sorted(path for path in found if path.is_file())
+
+
+def read_folder(folder: Path, leave_out: Collection[str] = (), most_cells: int = MOST_CELLS) -> RecordedRuns:
+    """Read all files of a folder in the order of their names; folders named `host=a` give a column.
+
+    Above `most_cells` numbers, and then to a quarter million at most, only those rows are read whose hashed place in
+    the table falls below a share: the same rows at each reading, and of every part of the table about as many. Raises
+    VgoError where files do not fit together.
+    """
+    files = files_in(folder)
+    try:
+        lazy = pl.scan_parquet(files, hive_partitioning=True, missing_columns="insert", extra_columns="ignore")
+        names = lazy.collect_schema().names()
+        lazy = lazy.drop(leave_out, strict=False)
+        rows = int(lazy.select(pl.len()).collect(engine="streaming").item())
+        fitting = most_cells // max(len(names) - len(leave_out), 1)
+        if rows > fitting:
+            lazy = _some(lazy, min(fitting, MOST_ROWS) / rows)
+        frame = lazy.collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise VgoError(f"The Parquet files in {folder} are no one table ({reason}): write them alike.") from error
+    left = tuple(name for name in leave_out if name in names)
+    notes = [f"{len(files)} Parquet files were read as one table of {rows:,} rows, in the order of their names."]
+    if frame.height < rows:
+        notes.append(
+            f"{frame.height:,} of {rows:,} rows were drawn (those whose hashed place falls below a share): "
+            "shares, factors and intervals are of the sample."
+        )
+    whole = RecordedFiles(tuple(files), rows) if frame.height < rows else None
+    return RecordedRuns(frame, str(folder), "parquet folder", left_out=left, notes=tuple(notes), whole=whole)
+
+
+def _some(lazy: pl.LazyFrame, share: float) -> pl.LazyFrame:
+    below = int(share * 2**64)
+    numbered = lazy.with_row_index(PLACE)
+    return numbered.filter(pl.col(PLACE).hash(SEED) < below).drop(PLACE)

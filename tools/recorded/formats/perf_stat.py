@@ -15,7 +15,7 @@ from ..columns import listed
 from ..recorded import RecordedRuns
 from ..source import TableSource
 from .base import Format
-from .json_text import is_json
+from .hyperfine import is_json
 
 _STARTED = "# started on "
 """perf writes it above each run."""

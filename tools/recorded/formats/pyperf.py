@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from ..recorded import RecordedRuns
 from ..source import TableSource
 from .base import Format
-from .json_text import flat, load, looks_like
+from .hyperfine import flat, load, looks_like
 
 _UNITS = {"second": "s", "byte": "bytes", "integer": ""}
 _LEVELS = ("cpu_temp", "cpu_freq", "load_avg_1min", "mem_max_rss", "runnable_threads", "mem_peak_pagefile_usage")

@@ -22,7 +22,7 @@ from ..sharp_layout import MEANINGS
 from ..source import TableSource
 from .base import Format
 from .delimited import DelimitedTable, Dialect, dialect_of, header_of, parse, read_table
-from .json_text import flat
+from .hyperfine import flat
 
 _IDS = ("launch_id", "repeat", "rank")
 _LEADING = ("launch_id", "completion_timestamp", "repeat", "rank", "outer_time")

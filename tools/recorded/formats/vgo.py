@@ -21,7 +21,7 @@ from ..recorded import RecordedRuns
 from ..source import TableSource
 from .base import Format
 from .delimited import header_of, read_table
-from .json_text import flat
+from .hyperfine import flat
 
 _LEADING = ("call", "tool", "batch", "block")
 _NOT_DIVIDED = {"max_rss_kb"}

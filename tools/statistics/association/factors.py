@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..values import IntArray
-from .clusters import Collinear, collinear
+from .clusters import Association as Association
+from .clusters import Collinear, FactorAssociation, collinear
 from .columns import Columns as Columns
-from .describing import effect, is_setting
 from .drift import drifting, shadows
-from .explaining import explained
+from .explaining import effect, explained, is_setting
 from .interactions import Interaction as Interaction
 from .look import Looked, look
 from .pairing import Pairing, pair, visible_pairs
-from .results import Association as Association
-from .results import FactorAssociation
 from .sample import sample
 from .search import FamilywiseTest, search
 

@@ -12,8 +12,8 @@ from ..ranks import slow_mask
 from ..values import BoolArray, FloatArray, IntArray
 from .chance import Labels
 from .clusters import Collinear
-from .describing import is_setting
 from .drift import linked_as_it_stands
+from .explaining import is_setting
 from .interactions import (
     BUDGET,
     KNOWN,

@@ -13,9 +13,7 @@ from ....knowledge.errors import VgoError
 from ..shape.describe import describe
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray
 from .bootstrap import BootstrapRatio, Drawing, Shift, ratios
-from .dependence import block_length
-from .resampling import affordable
-from .weighted import Statistic
+from .resampling import Statistic, affordable, block_length
 from .within import LevelledArms, within
 
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 from scipy.stats import trim_mean
 from scipy.stats.mstats import winsorize
 
 from ....knowledge.errors import VgoError
-from ..dependence import inflation
-from ..values import FloatArray, IntArray
+from ..spread import inflation
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray, IntervalEstimate
 
 TRIMMED = 0.1
 """Share of the runs of a node left out at each end: a few far-out runs say nothing of where a node stands."""
@@ -67,3 +68,80 @@ def _spread(logs: FloatArray, ordered: bool) -> tuple[float, float]:
         return math.nan, math.nan
     error = float(distance.std(ddof=1)) / (mean * math.sqrt(logs.size))
     return math.log(mean), error * math.sqrt(inflation(logs, ordered).square)
+
+
+RESAMPLES = 999
+
+
+class Drained(FiniteResult):
+    """All runs without some nodes, over all runs."""
+
+    sd_ratio: float
+    sd_interval: IntervalEstimate
+    """95 %, by a bootstrap of the runs within each node."""
+    mean_ratio: float
+    runs_left: int
+
+
+def drained(outcome: FloatArray, codes: IntArray, out: BoolArray, *, seed: int = 1) -> Drained:
+    """Compare the runs (runs,) of all nodes with those of the nodes that are not `out` (nodes,)."""
+    rng = np.random.default_rng(seed)
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes, minlength=out.size)
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    sorted_outcome, stays = outcome[order], ~out[codes[order]]
+    ratios = np.empty(RESAMPLES)
+    for place in range(RESAMPLES):
+        drawn = sorted_outcome[starts + (rng.random(outcome.size) * np.repeat(sizes, sizes)).astype(np.int64)]
+        ratios[place] = _ratio(drawn, stays)
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return Drained(
+        sd_ratio=_ratio(sorted_outcome, stays),
+        sd_interval=IntervalEstimate(low=float(low), high=float(high)),
+        mean_ratio=float(sorted_outcome[stays].mean() / outcome.mean()),
+        runs_left=int(stays.sum()),
+    )
+
+
+def _ratio(outcome: FloatArray, stays: BoolArray) -> float:
+    whole = float(outcome.std(ddof=1))
+    return float(outcome[stays].std(ddof=1)) / whole if whole else 1.0
+
+
+class Pooled(FiniteResult):
+    """A ratio over all nodes."""
+
+    ratio: float
+    interval: IntervalEstimate
+    """95 %, of the mean ratio: Hartung and Knapp 2001."""
+    expected: IntervalEstimate | None
+    """95 %, of the ratio on a further node; None with fewer than three nodes."""
+    heterogeneity: float
+    """Share of the variance of the ratios that is more than their errors (I squared)."""
+    nodes: int
+
+
+def pooled(log_ratios: FloatArray, errors: FloatArray) -> Pooled:
+    """Pool log ratios of nodes (nodes,), at least two, with their standard errors (nodes,), as random effects.
+
+    DerSimonian and Laird's variance between nodes, Hartung and Knapp's interval (statsmodels' combine_effects),
+    Higgins, Thompson and Spiegelhalter's interval (2009) for a further node.
+    """
+    from statsmodels.stats.meta_analysis import combine_effects  # most who import us have one host
+
+    found = combine_effects(log_ratios, np.maximum(errors, 1e-12) ** 2, method_re="dl", use_t=True)
+    k = log_ratios.size
+    mean, error = float(found.mean_effect_re), float(found.sd_eff_w_re_hksj)
+    half = float(student.ppf(0.975, k - 1)) * error
+    between = max(float(found.tau2), 0.0)
+    expected = None
+    if k > 2:
+        wide = float(student.ppf(0.975, k - 2)) * math.sqrt(between + error**2)
+        expected = IntervalEstimate(low=math.exp(mean - wide), high=math.exp(mean + wide))
+    return Pooled(
+        ratio=math.exp(mean),
+        interval=IntervalEstimate(low=math.exp(mean - half), high=math.exp(mean + half)),
+        expected=expected,
+        heterogeneity=min(max(float(found.i2), 0.0), 1.0),
+        nodes=k,
+    )

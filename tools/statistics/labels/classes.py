@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ....knowledge.errors import VgoError
 from ..shape.describe import DistributionShape
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
-from .cut import AUTOMATIC, CutRule
+from .cut_search import AUTOMATIC, CutRule
 
 Kind = Literal[
     "modes",

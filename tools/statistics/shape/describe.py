@@ -2,14 +2,121 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
-from ..dependence import inflation
-from ..values import FiniteResult, FloatArray, IntArray
-from . import mixture, order, tails
+from ..spread import inflation
+from ..values import FiniteResult, FloatArray, IntArray, finite
+from . import mixture, tails
 from .change_points import ChangePoint, change_points, shifts
-from .clock import resolution, tie_gap, untied
+
+MOST_OFF = 0.05
+"""Of a step, that a gap may miss a whole number of steps by: the two ends were rounded when they were recorded."""
+LEAST_ON_GRID = 0.9
+"""Share of the gaps that must be whole numbers of steps: runs that stand in the table twice tie without a clock."""
+
+
+def tie_gap(sorted_values: FloatArray) -> float | None:
+    """Find the least gap between different values, where at least one run in ten ties with another; else None."""
+    gaps = _gaps(sorted_values)
+    if not gaps.size or gaps.size + 1 > 0.9 * sorted_values.size:
+        return None
+    return float(gaps.min())
+
+
+def resolution(sorted_values: FloatArray) -> float | None:
+    """Find the step of the clock: the least gap, where runs tie and the other gaps are whole numbers of it."""
+    least = tie_gap(sorted_values)
+    if least is None:
+        return None
+    gaps = _gaps(sorted_values)
+    # A step of 41.67 may be recorded as 41 or 42.
+    steps = gaps / gaps[gaps < 1.5 * least].mean()
+    on_grid = np.abs(steps - steps.round()) <= MOST_OFF
+    return least if on_grid.mean() >= LEAST_ON_GRID else None
+
+
+def untied(sorted_values: FloatArray, step: float) -> FloatArray:
+    """Spread tied runs evenly over one step: neither a clock's grain nor doubled rows are part of the shape."""
+    _, which, count = np.unique(sorted_values, return_inverse=True, return_counts=True)
+    first = np.cumsum(count) - count
+    within = np.arange(sorted_values.size) - first[which]
+    spread: FloatArray = sorted_values + step * ((within + 0.5) / count[which] - 0.5)
+    return np.sort(spread)
+
+
+def _gaps(sorted_values: FloatArray) -> FloatArray:
+    gaps = np.diff(sorted_values)
+    # What arithmetic in floating point leaves is no gap.
+    real: FloatArray = gaps[gaps > 1e-12 * max(abs(float(sorted_values[0])), abs(float(sorted_values[-1])))]
+    return real
+
+
+LEAST_RUNS = 10
+HEAD_SHARE = 4
+"""At most one run in four can be warm-up: longer, it is the program's life and not its start."""
+MOST_HEAD = 40
+"""Nor are more runs than this: a level that lasts so long is the machine's drift."""
+HEAD_JUMP = 5.0
+"""How many robust SDs (1.4826 MAD) the first runs must stand off when only their size gives them away."""
+FEW_RUNS = 40
+"""With fewer, the first run is the extreme of all by luck too often: it must stand off three times as far."""
+MOST_LAG1 = 0.95
+DECORRELATION = 3
+LEAST_BLOCKS = 5
+
+
+def warm_up_length(values: ArrayLike, places: list[int] | None = None) -> int:
+    """Count the runs at the start that are a transient: 0 unless they clearly differ from all that follows.
+
+    Two signs: the first few runs lie beyond every later run and far off, or the level shifts (`places`, if known)
+    at the start and never again. Of 100 runs whose first 10 take longer, by two SDs, the shift is found in 94 %.
+    """
+    x = finite(values)
+    if x.size < LEAST_RUNS or x.min() == x.max():
+        return 0
+    found = shifts(x) if places is None else places
+    settled = found[-1] if found and found[-1] <= min(x.size // HEAD_SHARE, MOST_HEAD) else 0
+    return max(_head_apart(x), settled)
+
+
+def lag1(values: ArrayLike) -> float | None:
+    """Correlate each run with the next, on ranks, so that one wild run neither hides nor makes it."""
+    x = finite(values)
+    if x.size < 4 or x.min() == x.max():
+        return None
+    ranks = rankdata(x) - (x.size + 1) / 2
+    return float((ranks[1:] * ranks[:-1]).sum() / (ranks**2).sum())
+
+
+def block_length(slow_in_run_order: ArrayLike) -> int:
+    """Say how many neighbouring runs must be permuted together: 1 where slowness does not come in spells.
+
+    Three times the decorrelation time (1 + r) / (1 - r) of a first-order autoregression behind the labels (r from
+    the arcsine law of its signs); at least five blocks remain, so very long spells stay a little too easy to find.
+    """
+    labels = finite(slow_in_run_order)
+    signs = lag1(labels)
+    if signs is None or signs < 1.645 / math.sqrt(labels.size):
+        return 1
+    r = min(math.sin(math.pi / 2 * min(signs, 1.0)), MOST_LAG1)
+    return max(1, min(math.ceil(DECORRELATION * (1 + r) / (1 - r)), labels.size // LEAST_BLOCKS))
+
+
+def _head_apart(x: FloatArray) -> int:
+    """Longest start of which every run lies beyond all later ones, on one side and far off."""
+    longest = 0
+    for k in range(1, min(x.size // HEAD_SHARE, LEAST_RUNS) + 1):
+        head, rest = x[:k], x[k:]
+        middle = float(np.median(rest))
+        far = HEAD_JUMP * 1.4826 * float(np.median(np.abs(rest - middle))) * (3 if k == 1 and x.size < FEW_RUNS else 1)
+        if head.min() > max(rest.max(), middle + far) or head.max() < min(rest.min(), middle - far):
+            longest = k
+    return longest
+
 
 LEAST_IN_MODE = 5
 """Runs on either side of the valley, or tails are judged as if there were one mode: so few make no class either."""
@@ -75,7 +182,7 @@ def describe(values: ArrayLike, ordered: bool = True) -> DistributionShape:
     where = np.flatnonzero(np.isfinite(column))
     x = column[where]
     places = shifts(x) if ordered else []
-    warm_up = order.warm_up_length(x, places) if ordered else 0
+    warm_up = warm_up_length(x, places) if ordered else 0
     steady = x[warm_up:]
     ascending = np.sort(steady)
     all_equal = not steady.size or bool(ascending[0] == ascending[-1])
@@ -101,7 +208,7 @@ def describe(values: ArrayLike, ordered: bool = True) -> DistributionShape:
         warm_up=warm_up,
         change_points=_in_given_order(change_points(x, places), where),
         shifts=len(places),
-        lag1=order.lag1(steady) if ordered else None,
+        lag1=lag1(steady) if ordered else None,
         effective_runs=steady.size / inflation(steady).mean if ordered else None,
         resolution=step,
         clock_too_coarse=coarse,

@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from ....knowledge.errors import VgoError
-from ..sd_interval import kurtosis
+from ..spread import kurtosis
 from ..values import FloatArray, finite
-from .alternative import Kind
-from .simulated_power import simulated_power
+from .simulated_power import Kind, simulated_power
 
 EXPERIMENTS, EXCHANGES = 60, 160
 """A point: they leave some 10 % of the number open, and a hundred recorded runs more than that."""

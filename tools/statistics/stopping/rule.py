@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dependence import inflation
-from ..sd_interval import log_sd_interval
+from ..spread import inflation, log_sd_interval
 from ..values import FiniteResult, FloatArray, finite
 
 

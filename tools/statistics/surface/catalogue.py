@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .gaussian import GaussianRecipe
+from .gaussian import GaussianRecipe, RankedRecipe, UnevenRecipe
 from .hybrid import HybridRecipe
+from .interpolation import RadialRecipe, fit_shepard
 from .mars import fit_mars
 from .model import SurfaceEstimator, Untuned
-from .radial import RadialRecipe
-from .ranked import RankedRecipe
-from .shepard import fit_shepard
 from .trees import fit_boosting, fit_forest
-from .uneven import UnevenRecipe
 
 HYBRID = "hybrid"
 SINGLE: Mapping[str, SurfaceEstimator] = {

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ..values import FloatArray
+from .gaussian import RankedRecipe, says_more
 from .model import SurfaceEstimator, SurfaceModel
-from .ranked import RankedRecipe, says_more
 
 FOLDS = 5
 MOST_STACKED = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vgo_agent.tools.statistics.association.explaining import auc_interval
 from vgo_agent.tools.statistics.association.importance import importance
-from vgo_agent.tools.statistics.association.interval import auc_interval
 from vgo_agent.tools.statistics.association.tree import balanced_accuracy, classifier
 from vgo_agent.tools.statistics.ranks import auc
 

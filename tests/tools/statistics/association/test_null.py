@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from vgo_agent.tools.statistics.association.drift import drift_of
 from vgo_agent.tools.statistics.association.factors import Columns, associate
-from vgo_agent.tools.statistics.association.order import drift_of
 from vgo_agent.tools.statistics.values import FloatArray
 
 Draw = Callable[[np.random.Generator, int, int], FloatArray]

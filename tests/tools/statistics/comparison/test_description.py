@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.comparison.description import Description, describe_arms
-from vgo_agent.tools.statistics.comparison.resampling import SortedArm, draw
-from vgo_agent.tools.statistics.comparison.weighted import Statistic
+from vgo_agent.tools.statistics.comparison.resampling import SortedArm, Statistic, draw
 from vgo_agent.tools.statistics.values import FloatArray
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)

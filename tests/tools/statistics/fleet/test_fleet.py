@@ -8,12 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.fleet.drain import drained
-from vgo_agent.tools.statistics.fleet.levels import levels
+from vgo_agent.tools.statistics.fleet.levels import drained, levels, pooled
 from vgo_agent.tools.statistics.fleet.odd import odd
-from vgo_agent.tools.statistics.fleet.pooled import pooled
-from vgo_agent.tools.statistics.fleet.shares import shares
-from vgo_agent.tools.statistics.fleet.standing_out import between, differs, medians
+from vgo_agent.tools.statistics.fleet.shares import between, differs, medians, shares
 
 
 def fleet(nodes, runs, *, between=0.01, within=0.03, slow=(), by=0.1, seed=1):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.labels.classes import Labelled, label, label_at
-from vgo_agent.tools.statistics.labels.cut import AUTOMATIC, CutRule, parse
+from vgo_agent.tools.statistics.labels.cut_search import AUTOMATIC, CutRule, parse
 from vgo_agent.tools.statistics.shape.describe import describe
 
 steady = settings(max_examples=40, deadline=None, derandomize=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.labels.cut import AUTOMATIC, CutRule, parse
+from vgo_agent.tools.statistics.labels.cut_search import AUTOMATIC, CutRule, parse
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.labels.classes import label
-from vgo_agent.tools.statistics.labels.cut import CutRule
-from vgo_agent.tools.statistics.labels.cut_search import CutSearch, search_cut
+from vgo_agent.tools.statistics.labels.cut_search import CutRule, CutSearch, search_cut
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.values import FloatArray
 

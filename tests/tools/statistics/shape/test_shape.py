@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.statistics.shape.describe import describe
-from vgo_agent.tools.statistics.shape.order import block_length, lag1, warm_up_length
+from vgo_agent.tools.statistics.shape.describe import block_length, describe, lag1, warm_up_length
 from vgo_agent.tools.statistics.values import FloatArray
 
 SIMULATIONS = 100

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from vgo_agent.tools.statistics.surface.hinges import Forward, columns
-from vgo_agent.tools.statistics.surface.mars import fit_mars
+from vgo_agent.tools.statistics.surface.mars import Forward, columns, fit_mars
 from vgo_agent.tools.statistics.values import FloatArray
 
 GRID = np.array(list(itertools.product(np.arange(9) / 8, np.arange(7) / 6, np.arange(5) / 4)))

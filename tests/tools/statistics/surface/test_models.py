@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.statistics.surface.catalogue import HYBRID, MODELS, SINGLE
-from vgo_agent.tools.statistics.surface.errors import errors, groups, unseen
 from vgo_agent.tools.statistics.surface.front import pareto_front
 from vgo_agent.tools.statistics.surface.hybrid import HybridRecipe, stacked
+from vgo_agent.tools.statistics.surface.model import errors, groups, unseen
 from vgo_agent.tools.statistics.surface.shares import shares
 from vgo_agent.tools.statistics.values import FloatArray
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vgo_agent.tools.statistics.surface.gaussian import RankedRecipe, levels_of, ranked, says_more
+from vgo_agent.tools.statistics.surface.interpolation import fit_shepard
 from vgo_agent.tools.statistics.surface.model import Untuned
-from vgo_agent.tools.statistics.surface.ranked import RankedRecipe, levels_of, ranked, says_more
-from vgo_agent.tools.statistics.surface.shepard import fit_shepard
 
 
 def test_levels_are_spaced_evenly_and_what_lies_between_is_interpolated():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.statistics.surface.shepard import fit_shepard
+from vgo_agent.tools.statistics.surface.interpolation import fit_shepard
 from vgo_agent.tools.statistics.values import FloatArray
 
 

@@ -9,8 +9,7 @@ from scipy.stats import levene
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from vgo_agent.tools.statistics.surface.replicates import deviations, replicates
-from vgo_agent.tools.statistics.surface.variance import HIGHER, AnovaFactor, analyse
+from vgo_agent.tools.statistics.surface.variance import HIGHER, AnovaFactor, analyse, deviations, replicates
 from vgo_agent.tools.statistics.values import FloatArray, IntArray
 
 

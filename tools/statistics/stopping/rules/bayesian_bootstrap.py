@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...dependence import autocorrelation
+from ...spread import autocorrelation
 from ...values import FloatArray
 from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, stopping
 

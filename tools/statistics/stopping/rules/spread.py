@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dependence import inflation
+from ...spread import inflation
 from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, known_within, stopping
 
 TAIL_RUNS = 10
