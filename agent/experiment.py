@@ -1,4 +1,4 @@
-"""The lifecycle of a measurement, a profile, a study and a sweep: opened, kept as it goes, answered, closed."""
+"""The lifecycle of a measurement, a profile, a study, a sweep and a calibration: opened, kept, answered, closed."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class RunStart(Body):
 
 
 class ExperimentStart(Body):
-    """A process begins, or goes on with, a measurement, a profile, a study or a sweep; its rows are in a log."""
+    """A process begins, or goes on with, what runs a program and is no diagnosis; its rows are in a log."""
 
     kind: Literal["experiment_start"] = "experiment_start"
     experiment: str
