@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from ..knowledge.shape import Frozen, is_empty
 from .amount import LONGEST, MOST
+from .statistics.stopping.rules import DEFAULT, RULES
 
+if TYPE_CHECKING:
+    Stop = str
+else:
+    Stop = Literal[tuple(RULES)]
 WALL_TIME, UNNAMED = "wall time", "outcome"
 _GROUP = re.compile(r"(?<!\\)\((?!\?[:=!<])")
 """The first group that captures."""
@@ -45,7 +50,6 @@ def _words(pattern: str, unit: str) -> list[str]:
 
 
 Allow = Literal["none", "process", "system"]
-Stop = Literal["spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap", "mixture", "duration"]
 """The stopping rules by name, as `statistics.stopping.rules` lists them."""
 
 LOCAL = "local"
@@ -107,7 +111,7 @@ class Limits(Frozen):
     min_runs: Annotated[int, Field(ge=2, le=MOST)] = 30
     max_runs: Annotated[int, Field(ge=2, le=MOST)] = 500
     """For one condition."""
-    stop: Stop = "spread"
+    stop: Stop = DEFAULT.name
     """When the baseline has been measured often enough; the caps in runs and seconds hold beside it."""
     stop_at: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     """The target of that rule, in its own unit; None: the rule's own."""

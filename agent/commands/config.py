@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ...tools.statistics.stopping.rules import RULES
 from ..terminal import answer, table
 from .options import add_manners, add_settings
 
@@ -15,16 +16,8 @@ A flag goes before an environment variable (VGO_AGENT_ and the setting in capita
 (TOML, ~/.config/vgo-agent/config.toml or below XDG_CONFIG_HOME), that before the default.
 
 Rules for --stop, and what --stop-at means to each (default); no rule is asked before --min-runs:
-  spread              factor within which the SD is known at 95 % (1.25); the only one that knows of spread
-  count               runs (1000)
-  duration            seconds of the program (60)
-  se                  standard error of the mean, as a share of it (0.1)
-  ci                  half of the mean's 95 % interval, as a share of it (0.05)
-  hdi                 width of the mean's 89 % density interval, as a share of it (0.1)
-  bayesian-bootstrap  half of the mean's 95 % interval from blocks of runs, as a share of it (0.03)
-  ks                  Kolmogorov-Smirnov distance between the halves (0.1)
-  mixture             log-likelihood lost on runs that were not fitted, in nats (0.05)
-"""
+{rules}
+""".format(rules="\n".join(f"  {rule.name:18}  {rule.meaning} ({rule.target:g})" for rule in RULES.values()))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from ...tools.statistics.stopping.rules import DEFAULT, RULES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...tools.recorded.mapping import Meanings
@@ -196,10 +198,9 @@ def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) ->
     add("--max-runs", "runs of one condition at most (default 500)", type=int, metavar="N")
     add(
         "--stop",
-        "when the baseline has enough runs: its SD is known (spread), a fixed number or time (count, duration), the "
-        "mean is known (se, ci, hdi, bayesian-bootstrap), its halves agree (ks, mixture); --max-runs and --budget "
-        "hold beside it (default spread)",
-        choices=("spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap", "mixture", "duration"),
+        "which rule says that the baseline has enough runs: `vgo-agent config --help` tells what each looks at; "
+        f"--max-runs and --budget hold beside it (default {DEFAULT.name})",
+        choices=tuple(RULES),
     )
     add(
         "--stop-at",

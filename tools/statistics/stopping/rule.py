@@ -1,9 +1,9 @@
-"""What a stopping rule is, and after which runs it is asked."""
+"""What a stopping rule may look at and what it answers, and after which runs it is asked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..spread import inflation, log_sd_interval
 from ..values import FiniteResult, FloatArray, finite
+from .rules import StoppingRule
 
 
 class Stopping(FiniteResult):
@@ -37,24 +38,6 @@ class OutcomesSoFar:
         """Take outcomes as they come; unless told otherwise, they are seconds."""
         x = finite(outcomes)
         return cls(x, float(x.sum()) if spent_s is None else spent_s)
-
-
-@dataclass(frozen=True)
-class StoppingRule:
-    """One way to say that there are enough runs."""
-
-    name: str
-    """As a user gives it."""
-    met: str
-    """Two words for why measuring stopped."""
-    target: float
-    """Unless another is given; the unit and meaning are the rule's."""
-    meaning: str
-    """Of the target, in a few words."""
-    decide: Callable[[OutcomesSoFar, float], Stopping]
-    """Pure: the same runs and target give the same answer."""
-    at_every_run: bool = False
-    """It does not look at outcomes, so that looking often cannot stop it by luck."""
 
 
 def looks(rule: StoppingRule, minimum: int) -> Iterator[int]:

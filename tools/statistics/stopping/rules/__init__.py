@@ -1,18 +1,54 @@
-"""The stopping rules by name: one file a rule, one list that names them all."""
+"""The stopping rules: one list, from which choices, help and settings are made; light, for every `--help` loads it.
+
+What a rule decides is a file of its own beside this one, by its name.
+"""
 
 from __future__ import annotations
 
-from ..rule import StoppingRule
-from .bayesian_bootstrap import BAYESIAN_BOOTSTRAP
-from .ci import CI
-from .count import COUNT
-from .duration import DURATION
-from .hdi import HDI
-from .ks import KS
-from .mixture import MIXTURE
-from .se import SE
-from .spread import SPREAD
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-RULES: dict[str, StoppingRule] = {
-    rule.name: rule for rule in (SPREAD, COUNT, SE, CI, HDI, KS, BAYESIAN_BOOTSTRAP, MIXTURE, DURATION)
-}
+if TYPE_CHECKING:
+    from ..rule import OutcomesSoFar, Stopping
+
+
+class StoppingRule(NamedTuple):
+    """One way to say that there are enough runs."""
+
+    name: str
+    """As a user gives it; its file has `_` for `-`."""
+    met: str
+    """Two words for why measuring stopped."""
+    target: float
+    """Unless another is given; the unit and meaning are the rule's."""
+    meaning: str
+    """Of the target, in a few words."""
+    at_every_run: bool = False
+    """It does not look at outcomes, so that looking often cannot stop it by luck."""
+
+    @property
+    def decide(self) -> Callable[[OutcomesSoFar, float], Stopping]:
+        """Pure: the same runs and target give the same answer. Imports its file, and numpy and scipy with it."""
+        module = import_module(f".{self.name.replace('-', '_')}", __package__)
+        return cast("Callable[[OutcomesSoFar, float], Stopping]", module.decide)
+
+
+DEFAULT = StoppingRule("spread", "spread known", 1.25, "factor within which the SD is known at 95 %")
+_ALL = (
+    DEFAULT,
+    StoppingRule("count", "fixed count", 1000, "runs", at_every_run=True),
+    StoppingRule("duration", "fixed duration", 60.0, "seconds of the program", at_every_run=True),
+    StoppingRule("se", "standard error", 0.1, "standard error of the mean, as a share of it"),
+    StoppingRule("ci", "confidence interval", 0.05, "half of the mean's 95 % interval, as a share of it"),
+    StoppingRule("hdi", "density interval", 0.1, "width of the mean's 89 % density interval, as a share of it"),
+    StoppingRule(
+        "bayesian-bootstrap",
+        "bootstrap of blocks",
+        0.03,
+        "half of the mean's 95 % interval from blocks of runs, as a share of it",
+    ),
+    StoppingRule("ks", "halves agree", 0.1, "Kolmogorov-Smirnov distance between the halves"),
+    StoppingRule("mixture", "mixture settled", 0.05, "log-likelihood lost on runs that were not fitted, in nats"),
+)
+RULES = {rule.name: rule for rule in _ALL}

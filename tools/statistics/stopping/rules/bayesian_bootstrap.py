@@ -8,7 +8,7 @@ import numpy as np
 
 from ...spread import autocorrelation
 from ...values import FloatArray
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, stopping
+from ..rule import OutcomesSoFar, Stopping, equal, stopping
 
 DRAWS = 1000
 LEVEL = 0.95
@@ -51,12 +51,3 @@ def _means(x: FloatArray, length: int) -> FloatArray:
     weights = np.random.default_rng(0).standard_exponential((DRAWS, starts.size))
     means: FloatArray = (weights @ sums) / (weights @ sizes)
     return means
-
-
-BAYESIAN_BOOTSTRAP = StoppingRule(
-    "bayesian-bootstrap",
-    "bootstrap of blocks",
-    0.03,
-    "half of the mean's 95 % interval from blocks of runs, as a share of it",
-    decide,
-)

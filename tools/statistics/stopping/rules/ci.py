@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.special import stdtrit
 
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, relative_error, stopping
+from ..rule import OutcomesSoFar, Stopping, relative_error, stopping
 
 LEVEL = 0.95
 
@@ -20,6 +20,3 @@ def decide(runs: OutcomesSoFar, target: float) -> Stopping:
         return stopping(runs, False, "the mean is zero or not known, so an interval relative to it means nothing")
     half = float(stdtrit(runs.outcomes.size - 1, 0.5 + LEVEL / 2)) * error
     return stopping(runs, half <= target, f"the mean is known within {half:.2g} of itself (target {target:g})")
-
-
-CI = StoppingRule("ci", "confidence interval", 0.05, "half of the mean's 95 % interval, as a share of it", decide)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, stopping
+from ..rule import OutcomesSoFar, Stopping, stopping
 
 
 def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop at `target` runs: 1,000 in the paper's figures; SHARP's own default of 1 says nothing about spread."""
     n = runs.outcomes.size
     return stopping(runs, n >= target, f"{n} of {target:g} runs")
-
-
-COUNT = StoppingRule("count", "fixed count", 1000, "runs", decide, at_every_run=True)

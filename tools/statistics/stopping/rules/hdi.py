@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.special import stdtrit
 
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, relative_error, stopping
+from ..rule import OutcomesSoFar, Stopping, relative_error, stopping
 
 LEVEL = 0.89
 
@@ -21,8 +21,3 @@ def decide(runs: OutcomesSoFar, target: float) -> Stopping:
         return stopping(runs, False, "the mean is zero or not known, so an interval relative to it means nothing")
     width = 2 * float(stdtrit(runs.outcomes.size - 1, 0.5 + LEVEL / 2)) * error
     return stopping(runs, width <= target, f"the interval of the mean spans {width:.2g} of it (target {target:g})")
-
-
-HDI = StoppingRule(
-    "hdi", "density interval", 0.1, "width of the mean's 89 % density interval, as a share of it", decide
-)

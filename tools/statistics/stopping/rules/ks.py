@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...values import FloatArray
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, stopping
+from ..rule import OutcomesSoFar, Stopping, stopping
 
 
 def decide(runs: OutcomesSoFar, target: float) -> Stopping:
@@ -27,6 +27,3 @@ def _distance(one: FloatArray, other: FloatArray) -> float:
     both = np.concatenate((one, other))
     shares = (np.searchsorted(half, both, side="right") / half.size for half in (one, other))
     return float(np.abs(np.subtract(*shares)).max())
-
-
-KS = StoppingRule("ks", "halves agree", 0.1, "Kolmogorov-Smirnov distance between the halves", decide)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...values import FloatArray
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, stopping
+from ..rule import OutcomesSoFar, Stopping, equal, stopping
 
 MOST_COMPONENTS = 8
 MOST_FITTED = 2000
@@ -61,8 +61,3 @@ def _best(half: FloatArray) -> Any:
                 break
             best, least = fit, bic
     return best
-
-
-MIXTURE = StoppingRule(
-    "mixture", "mixture settled", 0.05, "log-likelihood lost on runs that were not fitted, in nats", decide
-)

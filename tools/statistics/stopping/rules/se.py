@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, relative_error, stopping
+from ..rule import OutcomesSoFar, Stopping, relative_error, stopping
 
 
 def decide(runs: OutcomesSoFar, target: float) -> Stopping:
@@ -15,6 +15,3 @@ def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     if error is None:
         return stopping(runs, False, "the mean is zero or not known, so an error relative to it means nothing")
     return stopping(runs, error <= target, f"the standard error is {error:.2g} of the mean (target {target:g})")
-
-
-SE = StoppingRule("se", "standard error", 0.1, "standard error of the mean, as a share of it", decide)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...spread import inflation
-from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, known_within, stopping
+from ..rule import OutcomesSoFar, Stopping, equal, known_within, stopping
 
 TAIL_RUNS = 10
 """Runs in the slowest tenth: fewer say little about a tail."""
@@ -37,6 +37,3 @@ def decide(runs: OutcomesSoFar, target: float) -> Stopping:
         f"the SD is known within x{reached:.2f} and {tail} runs lie above the p90 cut; "
         f"what happens in fewer than one of {x.size // 3} runs may not have been seen",
     )
-
-
-SPREAD = StoppingRule("spread", "spread known", 1.25, "factor within which the SD is known at 95 %", decide)
