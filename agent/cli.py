@@ -14,7 +14,7 @@ from importlib import import_module
 
 from ..knowledge.errors import VgoError
 from ..tools.amount import LONGEST, MOST
-from ..tools.stop import came
+from ..tools.ending_signals import came
 from .began import process_began_s
 from .commands import COMMANDS, Subcommand
 from .ending import say_stopped

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from ..knowledge.errors import VgoError
-from ..tools import stop
+from ..tools import ending_signals
 from ..tools.execution.environment import keep_environment
 
 LINE_MOST = 2048
@@ -24,19 +24,19 @@ _ways_on: list[Callable[[], str]] = []
 def run(command: Callable[[], int]) -> int:
     """Carry out the command of this process, and return its exit code; where a signal came, leave with that."""
     try:
-        stop.listen(_at_last)
+        ending_signals.listen(_at_last)
         keep_environment()
         status = command()
-        stop.ends()
+        ending_signals.ends()
     except BaseException:
-        if not stop.came():
+        if not ending_signals.came():
             raise
         say_stopped()
     else:
-        if not stop.came():
+        if not ending_signals.came():
             return status
     _leave()
-    return 128 + stop.came()
+    return 128 + ending_signals.came()
 
 
 @contextmanager
@@ -52,13 +52,13 @@ def goes_on_with(words: Callable[[], str]) -> Iterator[None]:
         now = words()
         _ways_on[-1] = lambda: now
         raise
-    if not stop.came():
+    if not ending_signals.came():
         _ways_on.pop()
 
 
 def say_stopped() -> str:
     """Put back what is still changed, and say in one line what became of all; give the line."""
-    if stop.settings()[1]:
+    if ending_signals.settings()[1]:
         with suppress(VgoError):  # the line says what is left
             _put_back()
     line = _words("is still changed: vgo-agent restore puts {} back")
@@ -68,8 +68,12 @@ def say_stopped() -> str:
 
 def _words(of_changed: str) -> str:
     """Say how it ended, what is as before, and how to go on."""
-    back, left = stop.settings()
-    how = "stopped by Ctrl-C" if stop.came() == signal.SIGINT else f"ended by {signal.Signals(stop.came()).name}"
+    back, left = ending_signals.settings()
+    how = (
+        "stopped by Ctrl-C"
+        if ending_signals.came() == signal.SIGINT
+        else f"ended by {signal.Signals(ending_signals.came()).name}"
+    )
     parts = [
         how,
         *(f"{_short(name)} is {value} again" for name, value in back.items()),
@@ -109,12 +113,12 @@ def _leave() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    _go(stop.came())
+    _go(ending_signals.came())
 
 
 def _go(number: int) -> None:
     """End all that is left, and this process; what threads say of that goes nowhere."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    stop.end_children()
+    ending_signals.end_children()
     os._exit(128 + number)

@@ -16,6 +16,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..tools.base import Outcome, Result, ToolError
 from ..tools.case import NO_FILES, Case, Contents, Finished, Record
+from ..tools.ending_signals import answers
 from ..tools.execution.bench import Bench
 from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
@@ -26,7 +27,6 @@ from ..tools.statistics.shape.describe import describe
 from ..tools.statistics.spread import summarise
 from ..tools.steps.measure import MEASURE
 from ..tools.steps.profile import PROFILE
-from ..tools.stop import answers
 from ..tools.subject import Limits
 from ..tools.tool import Tool
 from .clock import BudgetClock

@@ -20,7 +20,7 @@ from ..tools.machine import busy_words
 from ..tools.one_level import on_one_level
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
-from ..tools.statistics.exchange import FEWEST
+from ..tools.statistics.ratio_test import FEWEST
 from ..tools.study.design import StudyDesign, StudyScope
 from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads

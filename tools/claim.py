@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .statistics.exchange import (
+from .statistics.ratio_test import (
     FEWEST,
     SQUARED,
     Measure,

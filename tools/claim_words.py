@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .claim import Claim, Direction, TooFew
-from .statistics.exchange import Measure
+from .statistics.ratio_test import Measure
 from .statistics.values import LARGEST
 
 

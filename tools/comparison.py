@@ -14,7 +14,7 @@ from .claim_words import interval
 from .run_table import PairedOutcomes
 from .statistics.comparison.bootstrap import BootstrapRatio
 from .statistics.comparison.description import Description, describe_arms
-from .statistics.exchange import EXCHANGES, Measure, RatioTest
+from .statistics.ratio_test import EXCHANGES, Measure, RatioTest
 from .statistics.values import FiniteResult, FloatArray, number
 
 MEASURES: tuple[Measure, ...] = ("spread", "sd", "cv", "mean")

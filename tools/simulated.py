@@ -17,7 +17,7 @@ from .claim import MARGIN, Claim, TooFew
 from .distortion import Distortion
 from .look_up import LookUpResult
 from .profile import ProfileResult
-from .statistics.exchange import FEWEST, Measure
+from .statistics.ratio_test import FEWEST, Measure
 from .statistics.shape.describe import DistributionShape, Mode
 from .statistics.shape.tails import Outliers
 from .statistics.spread import ArmSummary

@@ -15,7 +15,7 @@ from ...tools.compare import CompareResult, confirmations
 from ...tools.comparison import Comparison, direction
 from ...tools.findings import Batch
 from ...tools.label import LabelResult
-from ...tools.statistics.exchange import Measure
+from ...tools.statistics.ratio_test import Measure
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from ..report.mitigations import untried

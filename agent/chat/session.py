@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
+from ...tools.ending_signals import held
 from ...tools.mitigation.restore import restore
 from ...tools.plan import TrialPlan
-from ...tools.stop import held
 from ..desk.desk import Desk
 from ..past.deletion import is_held
 from ..run_folder import RunFolder

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from ...tools.stop import hear_hangup
+from ...tools.ending_signals import hear_hangup
 from .options import add_cluster, add_program, add_settings, add_voice
 
 if TYPE_CHECKING:

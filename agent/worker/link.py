@@ -16,8 +16,8 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from ...knowledge.errors import VgoError
+from ...tools.ending_signals import OUTLIVES
 from ...tools.execution.environment import as_given
-from ...tools.stop import OUTLIVES
 from ..run_folder import RunFolder
 
 SOCKET = "worker.sock"

@@ -30,7 +30,7 @@ from vgo_agent.evals.scores.score import claims
 from vgo_agent.evals.workloads.registry import find, missing, workloads
 from vgo_agent.evals.workloads.workload import Workload
 from vgo_agent.tools.claim import Claim
-from vgo_agent.tools.statistics.exchange import Measure
+from vgo_agent.tools.statistics.ratio_test import Measure
 from vgo_agent.tools.verdict import (
     TITLES,
     Confirmed,

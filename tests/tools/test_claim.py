@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from vgo_agent import evals
 from vgo_agent.tools.claim import Arms, Claim, TooFew, claim, claims
 from vgo_agent.tools.claim_words import Names, sentence
-from vgo_agent.tools.statistics.exchange import FEWEST
+from vgo_agent.tools.statistics.ratio_test import FEWEST
 
 law = settings(derandomize=True, deadline=None, max_examples=60)
 MEASURES = ("spread", "sd", "relative spread", "cv", "mean")
@@ -288,4 +288,4 @@ def test_an_end_of_an_interval_is_held_against_1_in_one_module():
     root = Path(evals.__file__).parents[1]
     sources = (path for room in ("agent", "tools", "evals") for path in (root / room).rglob("*.py"))
     found = {path.relative_to(root).as_posix() for path in sources if DECIDED.search(path.read_text())}
-    assert found == {"tools/statistics/exchange.py"}
+    assert found == {"tools/statistics/ratio_test.py"}

@@ -15,10 +15,10 @@ from ..statistics.association.clusters import Association, FactorAssociation
 from ..statistics.association.columns import Columns
 from ..statistics.association.factors import associate
 from ..statistics.association.tree import DecisionTree, fit_tree
-from ..statistics.exchange import holm
 from ..statistics.labels.classes import Labelled, label, label_at
 from ..statistics.labels.cut_search import CutSearch, search_cut
 from ..statistics.ranks import auc_error
+from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import DistributionShape, describe
 from ..statistics.spread import log_sd_interval, summarise
 from ..statistics.values import FiniteResult, FloatArray

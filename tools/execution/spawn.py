@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, Self
 from ...knowledge.errors import VgoError
 from ...layers.probes.base import Probe
 from ...layers.schema import Value
+from ..ending_signals import held
 from ..mitigation.journal import journal_folder
 from ..mitigation.owned_folder import this_process
 from ..mitigation.watchdog import stand_by
-from ..stop import held
 from .capture import ERROR_TAIL, KEPT, Taken, appended_memory, appended_on_disk, take, thin
 from .conditions import ConditionRefused as ConditionRefused
 from .conditions import await_share, impose, impose_on_child, needs_child, needs_thread

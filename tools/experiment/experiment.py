@@ -52,14 +52,14 @@ class Experiment:
 
 def carry_out(experiment: Experiment, series: Series) -> str:
     """Run what the rows of a series lack; give the words of the stop, empty where the schedule or the budget ended."""
-    remainder = Remainder(experiment, series)
-    series.bench.executor.carry_out(series, remainder.blocks(), experiment.conditions, remainder.enough)
-    remainder.enough()  # the schedule ended with the last run, and nobody has asked since
-    return remainder.stopped
+    resumed = ResumedSchedule(experiment, series)
+    series.bench.executor.carry_out(series, resumed.blocks(), experiment.conditions, resumed.enough)
+    resumed.enough()  # the schedule ended with the last run, and nobody has asked since
+    return resumed.stopped
 
 
 @dataclass
-class Remainder:
+class ResumedSchedule:
     """What is left of an experiment, and the rows that its schedule may see."""
 
     experiment: Experiment

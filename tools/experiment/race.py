@@ -20,7 +20,7 @@ from ..one_level import on_one_level
 from ..plan import Aim
 from ..row import BASELINE, Row
 from ..run_table import RunTable, outcomes_of
-from ..statistics.exchange import Measure, contributions
+from ..statistics.ratio_test import Measure, contributions
 from .executor import BARRIER, Block
 from .experiment import Done
 

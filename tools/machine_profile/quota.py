@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
+from ..ending_signals import handled_by
 from ..execution.launch import RunGroup
 from ..execution.resolve import start_failure
 from ..execution.system_calls import prctl
 from ..mitigation.run_group import CURE, MEMBERS, ControlGroupFolder, made_group, places
-from ..stop import handled_by
 from .form import Quota
 
 PERIOD_US = 10_000

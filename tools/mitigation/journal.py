@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
-from .. import durable, stop
+from .. import durable, ending_signals
 from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting
@@ -122,7 +122,7 @@ class Journal:
 
     def record(self, entry: JournalEntry) -> None:
         """Put an entry on the disk, there when this returns; a full disk means that nothing is changed."""
-        stop.changes(entry.values)
+        ending_signals.changes(entry.values)
         path = self._path(entry)
         try:
             durable.write(path, entry.model_dump_json(indent=1).encode(), path.with_suffix(".draft"))
@@ -133,7 +133,7 @@ class Journal:
         """Forget an entry whose settings are back."""
         self._path(entry).unlink(missing_ok=True)
         durable.sync(self.folder)
-        stop.changed_no_more(entry.values)
+        ending_signals.changed_no_more(entry.values)
 
     def take_told(self) -> list[str]:
         """Read what watchdogs did, once."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...knowledge.errors import VgoError
-from ..stop import held
+from ..ending_signals import held
 from .checks import Check
 from .journal import Journal, JournalEntry, SavedKnob, new_entry, put_back
 from .kernel_file import KernelFiles, KernelRefusal, in_force

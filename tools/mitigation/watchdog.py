@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ..ending_signals import OUTLIVES
 from ..execution.waiting import shared_file
-from ..stop import OUTLIVES
 from .guard import LIFELINE, READY, REST, RUNNING, WATCH
 from .owned_folder import this_process
 

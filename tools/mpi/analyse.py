@@ -10,8 +10,8 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from ...knowledge.errors import VgoError
-from ..statistics.exchange import holm
 from ..statistics.labels.classes import label
+from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, ColumnCorrelation, FloatArray, IntervalEstimate
 from .attribution import RankAttribution, Slowest, beyond, common, explained, of_hosts, slowest

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, binom, norm
 
-from ..statistics.exchange import holm
+from ..statistics.ratio_test import holm
 from ..statistics.spread import inflation
 from ..statistics.values import FloatArray, IntArray, IntervalEstimate
 from .rank_summary import HostRanks

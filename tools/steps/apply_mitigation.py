@@ -18,7 +18,7 @@ from ..mitigation.checks import Check
 from ..remedies import chosen_values
 from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
-from ..statistics.exchange import FEWEST
+from ..statistics.ratio_test import FEWEST
 from ..statistics.stopping.interim import bounds
 from ..tool import Tool
 from . import look_up

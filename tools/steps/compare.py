@@ -20,7 +20,7 @@ from ..situation import Choices, Situation, Slot, always
 from ..statistics.comparison.bootstrap import BootstrapRatio
 from ..statistics.comparison.description import Description
 from ..statistics.comparison.resampling import Statistic
-from ..statistics.exchange import Measure, holm_steps
+from ..statistics.ratio_test import Measure, holm_steps
 from ..tool import Tool
 
 

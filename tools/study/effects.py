@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from ...knowledge.shape import Frozen
-from ..statistics.exchange import FEWEST, holm
+from ..statistics.ratio_test import FEWEST, holm
 from ..statistics.values import FloatArray
 from .design import StudyDesign, StudyFactor
 from .spreads import TIMES

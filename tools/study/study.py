@@ -10,7 +10,7 @@ from ...knowledge.shape import Frozen
 from ..claim import Claim
 from ..claim_words import interval, word
 from ..row import BASELINE, Row
-from ..statistics.exchange import FEWEST
+from ..statistics.ratio_test import FEWEST
 from ..subject import Subject
 from ..sweep.where import condition
 from .design import LIMIT_NAMES, LIMITED, StudyDesign

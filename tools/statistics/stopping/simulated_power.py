@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binomtest
 
 from ....knowledge.errors import VgoError
-from ..exchange import FEWEST, contributions, ratio_test, side
+from ..ratio_test import FEWEST, contributions, ratio_test, side
 from ..values import FiniteResult, FloatArray
 
 Kind = Literal["scale", "tail"]
