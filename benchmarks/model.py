@@ -38,8 +38,8 @@ from vgo_agent.agent.planning import asking, told_by
 from vgo_agent.agent.settings import UserSettings
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.contest.loop import PlannerContestant
+from vgo_agent.evals.recorded.folders import CASES
 from vgo_agent.evals.recorded.given import USUAL
-from vgo_agent.evals.recorded.manifest import CASES
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn

@@ -94,7 +94,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 def run_record(arguments: argparse.Namespace) -> int:
     """Record, or seal, and say whether the case can be scored."""
     _options_after(arguments)
-    from .recorded.manifest import CASES
+    from .recorded.folders import CASES
 
     where = [] if arguments.parent is None else ["--out", str(arguments.parent)]
     arguments.parent = arguments.parent or CASES

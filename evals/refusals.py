@@ -79,7 +79,7 @@ def refuse_unknown(arguments: argparse.Namespace) -> None:
     """Refuse a planner or a case that is not there, before the tables are read and all that judges is imported."""
     from fnmatch import fnmatchcase
 
-    from .recorded.manifest import case_folders, refuse_no_cases
+    from .recorded.folders import case_folders, refuse_no_cases
 
     for name in arguments.planner:
         if name not in PLANNERS and not name.startswith(OWN):
@@ -95,7 +95,7 @@ def refuse_unknown(arguments: argparse.Namespace) -> None:
 
 def folder_of(arguments: argparse.Namespace) -> Path:
     """Say where the cases are."""
-    from .recorded.manifest import CASES
+    from .recorded.folders import CASES
 
     folder: Path = arguments.folder or CASES
     return folder

@@ -21,7 +21,7 @@ from ...tools.subject import Subject
 from ..workloads.registry import find
 from ..workloads.subject import subject_of as subject_of_workload
 from .draft import truth_of_workload
-from .manifest import TRUTH
+from .folders import TRUTH
 from .program import again
 from .recording_plan import RecordingPlan
 from .schema import Truth

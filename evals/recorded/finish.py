@@ -20,7 +20,8 @@ from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
 from ..scores.effects import filled
 from .draft import case_file, case_yaml, machine_words, truth_to_fill, truth_yaml
-from .manifest import CASE, RECORDING, TABLE, TRUTH, seal, sealing
+from .folders import CASE, RECORDING, TABLE, TRUTH
+from .manifest import seal, sealing
 from .record import Recorder
 from .recorded_case import Part, read_case, write_table
 from .recording_plan import series_name, visible

@@ -17,7 +17,8 @@ from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from ...tools.steps.apply_mitigation import MOST_PAIRS
 from .bench import BATCHES, SHARE
-from .manifest import CASE, CASES, TABLE, case_folders, refuse_unsealed
+from .folders import CASE, CASES, TABLE, case_folders
+from .manifest import refuse_unsealed
 from .recorded_case import INTEGERS, TEXTS, TRIAL, RecordedCase, read_case, read_table
 from .schema import SERIES
 from .truth import read_truth

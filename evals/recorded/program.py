@@ -10,7 +10,7 @@ from ...knowledge.files import read_model
 from ...tools.subject import Subject
 from ..workloads.registry import find, surrounded
 from ..workloads.subject import subject_of
-from .manifest import CASE, RECORDING
+from .folders import CASE, RECORDING
 from .schema import CaseFile, Recording
 
 

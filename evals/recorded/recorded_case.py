@@ -20,7 +20,7 @@ from ...layers.schema import Layer
 from ...tools.row import BASELINE, FIXED, REQUIRED, Row
 from ...tools.run_table import LAYERS, described, read_layers
 from ...tools.subject import Limits
-from .manifest import CASE, RECORDING, TABLE
+from .folders import CASE, RECORDING, TABLE
 from .schema import SERIES, CaseFile, Recording, Series
 from .unnamed import unnamed
 

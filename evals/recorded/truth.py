@@ -13,7 +13,8 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
-from .manifest import TRUTH, sealing
+from .folders import TRUTH
+from .manifest import sealing
 from .schema import Recording, Truth
 
 FACTORS = ("causes", "also_true")

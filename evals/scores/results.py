@@ -17,8 +17,8 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import load
 from ...knowledge.shape import Frozen
 from ..contest.answer import ContestAnswer
+from ..recorded.folders import MANIFEST
 from ..recorded.gate import UnsoundCase
-from ..recorded.manifest import MANIFEST
 from ..recorded.recorded_case import RecordedCase
 from .score import Score
 

@@ -13,7 +13,7 @@ from ...agent.model.chosen import SHIPPED_FILE
 from ...agent.planners.base import Planner
 from ...agent.planners.rules import Rules
 from ..contest.contestants import RandomLegal
-from ..recorded.manifest import CASES
+from ..recorded.folders import CASES
 from .generate import Split, TrainingExample, balanced, read_pairs, recorded, simulated, simulated_parts, write_pairs
 from .judge import PlannerScore, freely, judge, shipped, worlds
 

@@ -80,7 +80,7 @@ CASES = {
     ),
     "profile": Case(("profile", *JUDGED, *SEED, *SAID, "--runs", "60"), ("summary", "runs", "outcome", "distortions")),
     "try, helps": Case(("try", "glibc_malloc_thresholds", *SHORT, "--pairs", "30"), TRIED),
-    "try, undecided": Case(("try", "ld_bind_now", *SHORT, "--pairs", "20"), TRIED),
+    "try, undecided": Case(("try", "ld_bind_now", *SHORT, "--pairs", "12"), TRIED),
     "try, no difference": Case(("try", "glibc_tcache", "--param", "blocks=4", *SHORT, "--pairs", "80"), TRIED),
     "try, in blocks": Case(("try", "./in_blocks.yaml", *SHORT, "--pairs", "50"), TRIED),
     "try, breaks": Case(("try", "./breaks.yaml", *SHORT, "--pairs", "20"), TRIED),

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import yaml
 
-from vgo_agent.evals.recorded.manifest import CASE, MANIFEST, RECORDING, TABLE, TRUTH
+from vgo_agent.evals.recorded.folders import CASE, MANIFEST, RECORDING, TABLE, TRUTH
 from vgo_agent.evals.recorded.recorded_case import TRIAL
 from vgo_agent.evals.recorded.schema import SERIES, CaseFile, Profiling, Recording, Trial, Truth
 from vgo_agent.knowledge.loader import load

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from vgo_agent.evals.recorded.draft import truth_of_workload
+from vgo_agent.evals.recorded.folders import CASES, TABLE
 from vgo_agent.evals.recorded.gate import load_cases
-from vgo_agent.evals.recorded.manifest import CASES, TABLE
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
 from vgo_agent.evals.recorded.schema import SERIES
 from vgo_agent.evals.recorded.truth import read_truth, why_not

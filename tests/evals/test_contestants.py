@@ -21,9 +21,9 @@ from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.oracle import Oracle
 from vgo_agent.evals.contest.paper import Paper, in_turn, weigh
+from vgo_agent.evals.recorded.folders import CASES, RECORDING, TABLE, TRUTH
 from vgo_agent.evals.recorded.gate import admitted
 from vgo_agent.evals.recorded.given import USUAL
-from vgo_agent.evals.recorded.manifest import CASES, RECORDING, TABLE, TRUTH
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.evals.recorded.schema import Truth
 from vgo_agent.evals.recorded.truth import read_truth

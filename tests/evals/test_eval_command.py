@@ -16,7 +16,7 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.contest.contestants import CONTESTANTS
-from vgo_agent.evals.recorded.manifest import TABLE, TRUTH
+from vgo_agent.evals.recorded.folders import TABLE, TRUTH
 from vgo_agent.evals.refusals import PLANNERS
 from vgo_agent.evals.run import Contest, EvaluationPace, EvaluationTask, rows
 from vgo_agent.evals.scores.evaluate import choose, evaluate

@@ -21,8 +21,8 @@ from vgo_agent.agent.transcript import Transcript
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.oracle import Oracle
+from vgo_agent.evals.recorded.folders import CASE, RECORDING, TRUTH
 from vgo_agent.evals.recorded.gate import load_cases
-from vgo_agent.evals.recorded.manifest import CASE, RECORDING, TRUTH
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, ShownCase, read_case
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.run import Contest, EvaluationPace, EvaluationTask, rows

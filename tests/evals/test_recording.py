@@ -21,8 +21,8 @@ import yaml
 from vgo_agent.evals.record_command import add_record
 from vgo_agent.evals.recorded.asking import asked_for
 from vgo_agent.evals.recorded.draft import truth_to_fill
+from vgo_agent.evals.recorded.folders import CASES
 from vgo_agent.evals.recorded.gate import admitted
-from vgo_agent.evals.recorded.manifest import CASES
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase, read_case
 from vgo_agent.evals.recorded.recording_plan import RecordingPlan
 from vgo_agent.evals.recorded.schema import SERIES, Truth
