@@ -48,7 +48,6 @@ class ChatApp(App[None]):
         self._first = first
 
     def on_mount(self) -> None:
-        """Open the first screen."""
         gc.disable()  # a collection in the midst of imports stops the screen for longer than a key press may take
         self.register_theme(CONTRAST)
         self.theme = self._named
@@ -89,7 +88,6 @@ class ChatApp(App[None]):
         yield from super().get_system_commands(screen)
 
     def action_help(self) -> None:
-        """List what can be said."""
         from .screens.session import SessionScreen
 
         if isinstance(self.screen, SessionScreen):

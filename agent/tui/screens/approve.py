@@ -40,7 +40,6 @@ class ApprovalInput(Input):
     """The line; Tab leaves it only where it is empty, so that no word that is being typed ends on a button."""
 
     async def on_key(self, event: events.Key) -> None:
-        """Keep the focus while there is a word."""
         if event.key in ("tab", "shift+tab") and self.value:
             event.stop()
             event.prevent_default()
@@ -87,12 +86,10 @@ class Approve(Dialog[dict[str, str]]):
         return [*asked({**self._question, "later": LATER}), *sources]
 
     def on_resize(self) -> None:
-        """Leave the answers their room."""
         answers = len(answers_to(self._question)) + 1
         self.query_one("#text").styles.max_height = max(2, self.size.height * 9 // 10 - answers - 4)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Answer."""
         self.dismiss({"answer": str(event.button.id), "reason": ""})
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -107,20 +104,16 @@ class Approve(Dialog[dict[str, str]]):
             self._reply(line)
 
     def action_say(self, line: str) -> None:
-        """Do what a key asks for."""
         self._reply("/resume" if line == "/pause" and self._session.state.paused else line)
 
     def action_help(self) -> None:
-        """Say how to answer."""
         self._say([HELP])
 
     def action_not_now(self) -> None:
-        """Leave the question open."""
         self.notify("Nothing is changed, and the run waits: F7 or /answer shows the question again.", markup=False)
         self.dismiss(None)
 
     def action_turn(self, pages: int) -> None:
-        """Read on, or back."""
         text = self.query_one("#text", VerticalScroll)
         text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
 

@@ -33,7 +33,6 @@ class BudgetDialog(Dialog[str]):
         self._view = view
 
     def compose(self) -> ComposeResult:
-        """Two numbers."""
         limits, spent = self._view.limits, self._view.used_s
         with Vertical():
             yield Label(f"Used: {spent / 60:.1f} of {limits.budget_s / 60:g} minutes by the clock.")
@@ -48,11 +47,9 @@ class BudgetDialog(Dialog[str]):
         yield Keys()
 
     def on_input_submitted(self) -> None:
-        """Enter sets it."""
         self._set()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Set it, or not."""
         if event.button.id == "set":
             self._set()
         else:

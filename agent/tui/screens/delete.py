@@ -36,7 +36,6 @@ class DeleteScreen(Dialog[str]):
         self._one = one
 
     def compose(self) -> ComposeResult:
-        """Say what would go, then ask."""
         one = self._one
         made = f" of {one.when}" if one.when else ""
         lines = [
@@ -53,5 +52,4 @@ class DeleteScreen(Dialog[str]):
         yield Keys()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Answer."""
         self.dismiss(f"/delete {quote(str(self._one.folder))} yes" if event.button.id == "delete" else "")

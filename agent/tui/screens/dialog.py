@@ -23,9 +23,7 @@ class Dialog(ModalScreen[Given]):
     """What has the keys at first, even where the terminal itself has lost the focus meanwhile."""
 
     def on_mount(self) -> None:
-        """Give it the keys."""
         self.query_one(self.FOCUSED).focus()
 
     def action_help(self) -> None:
-        """Say what can be done here."""
         self.notify(self.HELP_WORDS, title="Help", markup=False, timeout=15)

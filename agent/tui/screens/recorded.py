@@ -43,7 +43,6 @@ class RecordedScreen(Dialog[None]):
         self._given: Mapping[str, Any] = {}
 
     def compose(self) -> ComposeResult:
-        """Lay it out, empty."""
         yield Static("Reading ...", id="headline", markup=False)
         with VerticalScroll():
             yield Static("", id="picture", markup=False)
@@ -52,7 +51,6 @@ class RecordedScreen(Dialog[None]):
         yield Keys()
 
     def on_mount(self) -> None:
-        """Ask the process that computes."""
         self._ask()
 
     @work(thread=True)
@@ -76,7 +74,6 @@ class RecordedScreen(Dialog[None]):
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw the picture as wide as there is room."""
         self._draw()
 
     def _draw(self) -> None:

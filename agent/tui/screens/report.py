@@ -38,7 +38,6 @@ class ReportScreen(Dialog[None]):
         self._folder = folder
 
     def compose(self) -> ComposeResult:
-        """One page."""
         try:
             text = (self._folder.path / "report.md").read_text(errors="replace")[:LONGEST]
         except OSError as error:
@@ -62,13 +61,11 @@ class SourceScreen(Dialog[None]):
         self._desk, self._view, self._source = desk, view, source
 
     def compose(self) -> ComposeResult:
-        """One page."""
         with VerticalScroll():
             yield Markdown(self._of_run())
         yield Keys()
 
     def on_mount(self) -> None:
-        """Let the desk find the rest."""
         self._find()
 
     @work(thread=True)

@@ -79,7 +79,6 @@ class SessionScreen(Screen[None]):
         self._busy = 0
 
     def compose(self) -> ComposeResult:
-        """Lay it out."""
         yield Header(classes="drawn")
         yield Static(f"Too small: make the terminal {NARROW}x{SHORT}, or use --plain.", id="small", markup=False)
         with Horizontal(classes="drawn"):
@@ -90,7 +89,6 @@ class SessionScreen(Screen[None]):
             yield Keys()
 
     def on_mount(self) -> None:
-        """Show what there is, and look again and again."""
         self.action_focus_line()
         self.rebuild()
         self.set_interval(LOOK_EVERY_S, self._look)
@@ -137,11 +135,9 @@ class SessionScreen(Screen[None]):
             self.app.call_from_thread(self.draw)
 
     def on_cut_kept(self, event: CutKept) -> None:
-        """Record a cut that was moved by hand."""
         self.action_say(f"/label {event.cut!r}")
 
     def on_request_refused(self, event: RequestRefused) -> None:
-        """Say why something cannot be looked at."""
         self.notify(event.sentence, severity="warning", markup=False)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -150,11 +146,9 @@ class SessionScreen(Screen[None]):
             self._ask_for_approval()
 
     def on_line_submitted(self, event: LineSubmitted) -> None:
-        """Do what was said, without waiting for it."""
         self.action_say(event.line)
 
     def action_say(self, line: str) -> None:
-        """Do what a line or a key asks for."""
         self._busy += 1
         self.draw()
         self._do(line, self.session.view.events)
@@ -233,7 +227,6 @@ class SessionScreen(Screen[None]):
             self.app.notify(str(error), severity="error")
 
     def on_source_asked(self, event: SourceAsked) -> None:
-        """Open what a reference rests on."""
         for talk, view in ((self._talk, self.session.view), *reversed(self._before)):
             for one in (one for exchange in reversed(talk) for one in exchange.reply.sources):
                 if one["tag"] == event.tag:
@@ -243,7 +236,6 @@ class SessionScreen(Screen[None]):
                     return
 
     def on_step_asked(self, event: StepAsked) -> None:
-        """Unfold the card of a step."""
         self.remove_class("-looking")
         for card in self.query(f".card-{event.call_id}").results(StepCard):
             card.collapsed = False
@@ -254,7 +246,6 @@ class SessionScreen(Screen[None]):
         return parameters != ("/answer",) or self.session.state.question is not None
 
     def action_pause(self) -> None:
-        """Pause, or go on."""
         self.action_say("/resume" if self.session.state.paused else "/pause")
 
     def action_turn(self) -> None:
@@ -268,7 +259,6 @@ class SessionScreen(Screen[None]):
             look.focus_tab()
 
     def action_focus_line(self) -> None:
-        """Type; what was typed and answered is seen."""
         self.remove_class("-looking")
         self.query_one(PromptInput).focus()
 

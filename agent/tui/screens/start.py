@@ -60,7 +60,6 @@ class StartScreen(Dialog[str]):
         yield Keys()
 
     def on_mount(self) -> None:
-        """Read the folder without holding the screen up."""
         self.query_one(DataTable).add_columns("", *HEADER)
         self.read()
 
@@ -88,11 +87,9 @@ class StartScreen(Dialog[str]):
         self.call_after_refresh(self._note, words)  # after the cursor has moved, which says something too
 
     def on_data_table_row_highlighted(self) -> None:
-        """Say what the row leaves out."""
         self._note()
 
     def on_data_table_row_selected(self) -> None:
-        """Enter, or a click on the row under the cursor."""
         self.action_open()
 
     def _note(self, words: str = "") -> None:
@@ -106,7 +103,6 @@ class StartScreen(Dialog[str]):
         return self._runs[at] if 0 <= at < len(self._runs) else None
 
     def action_open(self) -> None:
-        """Open the run under the cursor."""
         one = self._current
         if one is None:
             return
@@ -116,7 +112,6 @@ class StartScreen(Dialog[str]):
             self._note(f"It cannot be opened. {one.note}")
 
     def action_resume(self) -> None:
-        """Go on with the run under the cursor."""
         one = self._current
         if one is not None and one.can_resume:
             self.dismiss(f"/resume {quote(str(one.folder))}")
@@ -136,14 +131,12 @@ class StartScreen(Dialog[str]):
         self._fill(self._runs)
 
     def action_compare(self) -> None:
-        """Hold the marked runs side by side."""
         if len(self._marked) == PAIR:
             self.dismiss(f"/compare {' '.join(map(quote, self._marked))}")
         else:
             self._note("Mark two runs with space first; the first one is the baseline.")
 
     def action_delete(self) -> None:
-        """Ask, then delete the run under the cursor."""
         one = self._current
         if one is None:
             return

@@ -19,6 +19,5 @@ class FocusedDriver(WebDriver):
         self._app.call_later(self._app.call_later, self._app.post_message, events.AppFocus())
 
     def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
-        """Take what the page tells."""
         if packet_type != "blur":
             super().on_meta(packet_type, payload)

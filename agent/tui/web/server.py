@@ -140,7 +140,6 @@ class AppServer(Server):
         return websocket
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """Close every page, and with it its app."""
         await asyncio.gather(*(websocket.close() for websocket in self._open))
 
 

@@ -43,13 +43,11 @@ class StepCard(Collapsible):
         self._body = Static("", markup=False)
 
     def compose(self) -> ComposeResult:
-        """Put the body below the title."""
         yield self._title
         with self.Contents():
             yield self._body
 
     def on_mount(self) -> None:
-        """Draw it."""
         self.show(self._step)
 
     def show(self, step: SessionStep, progress: str = "") -> None:
@@ -114,7 +112,6 @@ class ConversationView(VerticalScroll):
         self._concluded = False
 
     def on_mount(self) -> None:
-        """Keep the end in view."""
         self.anchor()
 
     def clear(self) -> None:
@@ -182,7 +179,6 @@ class ConversationView(VerticalScroll):
         await stream.stop()
 
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
-        """Open a reference."""
         event.stop()
         if event.href.startswith("source:"):
             self.post_message(SourceAsked(event.href.removeprefix("source:")))

@@ -70,7 +70,6 @@ class DistributionView(PlotView):
         return distribution(canvas, self._outcomes, self.cutting, self.window, self.cursor, self._modes)
 
     def action_cut(self, cells: int) -> None:
-        """Move the cut by cells; zoom in for finer steps."""
         shown = self.window or self.span
         if shown is None or not self.step:
             return
@@ -82,18 +81,15 @@ class DistributionView(PlotView):
         self.post_message(self.CutMoved(min(max(cut, shown.low), shown.high) if self.window is None else cut))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cut where the mouse is."""
         value = self.value_at(event.x)
         if value is not None:
             self.cursor = None
             self.post_message(self.CutMoved(value))
 
     def action_keep(self) -> None:
-        """Keep the cut where it stands."""
         if self.cutting.moved:
             self.post_message(self.KeepPressed())
 
     def action_drop(self) -> None:
-        """Put the cut back."""
         if self.cutting.moved:
             self.post_message(self.CutDropped())

@@ -26,7 +26,6 @@ class Header(Static):
     """
 
     def on_mount(self) -> None:
-        """Turn while a question is thought about."""
         self._at = 0
         self._timer: Timer = self.set_interval(TURN_EVERY_S, self._turn, pause=True)
 

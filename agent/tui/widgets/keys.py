@@ -25,7 +25,6 @@ class Keys(Footer):
         super().__init__(compact=True)
 
     def compose(self) -> ComposeResult:
-        """Fill line after line."""
         if not self._bindings_ready:
             return
         self._wide = self.app.size.width

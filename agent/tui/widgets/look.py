@@ -74,7 +74,6 @@ class SessionLookPane(LookPane):
         return super().check_action(action, parameters)
 
     def action_file(self, step: int) -> None:
-        """Open the next file, or the one before."""
         if self._files is not None:
             self._place = (self._place + step) % len(self._files["paths"])
             self._open_place()

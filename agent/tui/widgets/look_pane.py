@@ -84,7 +84,6 @@ class LookPane(Vertical):
         self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the tabs."""
         with TabbedContent(initial=next(iter(TABS)), id="tabs"):
             for (name, title), view in zip(TABS.items(), views(self._fancy), strict=True):
                 with TabPane(title, id=name):
@@ -97,7 +96,6 @@ class LookPane(Vertical):
         return self._computers.opened
 
     async def on_unmount(self) -> None:
-        """End the processes that compute."""
         await self._computers.close()
 
     def look_at(self, looking: Looking) -> None:

@@ -82,7 +82,6 @@ class PictureView(Widget, can_focus=True):
             self.refresh(*(Region(span.first, span.row, span.last - span.first + 1, 1) for span in spans))
 
     def render_line(self, y: int) -> Strip:
-        """Give one row."""
         canvas = self._current().canvas
         if y >= canvas.height:
             return Strip.blank(self.size.width, self.rich_style)
@@ -90,7 +89,6 @@ class PictureView(Widget, can_focus=True):
         return Strip([Segment(text, styles[ink]) for text, ink in canvas.runs(y)], canvas.width)
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
         self.redraw()
 
     def notify_style_update(self) -> None:
@@ -149,48 +147,40 @@ class PlotView(PictureView):
         return framed.x.step if framed else 0.0
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Read what lies under the mouse."""
         value = self.value_at(event.x)
         if value is not None and value != self.cursor:
             self.cursor = value
             self.redraw()
 
     def on_leave(self) -> None:
-        """The mouse has gone, and with it what it read."""
         if self.cursor is not None:
             self.cursor = None
             self.redraw()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Zoom in."""
         event.stop()
         self.action_zoom(1)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Zoom out."""
         event.stop()
         self.action_zoom(-1)
 
     def action_zoom(self, direction: int) -> None:
-        """Show less, or more, about the cursor."""
         if (shown := self.window or self.span) is not None:
             about = self.cursor if self.cursor is not None else (shown.low + shown.high) / 2
             self.window = shown.zoomed(ZOOM if direction > 0 else 1 / ZOOM, about)
             self.redraw()
 
     def action_whole(self) -> None:
-        """Show everything again."""
         self.window = None
         self.redraw()
 
     def action_pan(self, direction: int) -> None:
-        """Move to one side."""
         if (shown := self.window or self.span) is not None:
             self.window = shown.panned(PAN * direction)
             self.redraw()
 
     def action_move(self, cells: int) -> None:
-        """Move the cursor; it begins in the middle."""
         if (shown := self.window or self.span) is None or not self.step:
             return
         here = (shown.low + shown.high) / 2 if self.cursor is None else self.cursor

@@ -88,7 +88,6 @@ class FactorView(PlotView):
         self.redraw()
 
     def action_choose(self, direction: int) -> None:
-        """Go to the next column, or the one before."""
         if self._columns:
             place = self._columns.index(self.column) if self.column in self._columns else 0
             self.look_at(self._columns[(place + direction) % len(self._columns)])
@@ -123,7 +122,6 @@ class OverlayView(PlotView):
         self.changed()
 
     def action_choose(self, direction: int) -> None:
-        """Go to the next comparison, or the one before."""
         if self._overlays:
             self._place, self.window = (self._place + direction) % len(self._overlays), None
             self.redraw()
@@ -175,22 +173,18 @@ class TreeView(PictureView):
         return Picture(canvas)
 
     def action_choose(self, lines: int) -> None:
-        """Go to another line."""
         self._chosen = min(max(self._chosen + lines, 0), max(len(self._lines) - 1, 0))
         self.redraw()
 
     def action_ask(self) -> None:
-        """Show the column of the chosen line."""
         if self._chosen < len(self._lines) and self._lines[self._chosen].column:
             self.post_message(self.ColumnChosen(self._lines[self._chosen].column))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Go up."""
         event.stop()
         self.action_choose(-1)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Go down."""
         event.stop()
         self.action_choose(1)
 
@@ -212,11 +206,9 @@ class CoresView(PictureView):
     _reading: Timer | None = None
 
     def on_mount(self) -> None:
-        """Make the timer; it runs while this is shown."""
         self._reading = self.set_interval(READ_EVERY_S, self.read, pause=not self.display)
 
     def on_show(self) -> None:
-        """Begin to read."""
         if self._reading is not None:
             self._reading.resume()
 
@@ -244,6 +236,5 @@ class CoresView(PictureView):
         return Picture(canvas)
 
     def action_scroll_cores(self, lines: int) -> None:
-        """Go to other cores."""
         self._first = min(max(self._first + lines, 0), max(len(self._rates) - 1, 0))
         self.redraw()

@@ -38,7 +38,6 @@ class Prompt(Vertical):
     """
 
     def compose(self) -> ComposeResult:
-        """Hints above the line."""
         yield Static("", id="hints", markup=False)
         names = [f"/{name}" for name in COMMANDS]
         yield PromptInput(
@@ -50,14 +49,12 @@ class Prompt(Vertical):
         )
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show what a command may become."""
         found = completed(event.value)[:MOST_SHOWN]
         hints = self.query_one("#hints", Static)
         hints.update("\n".join(f"{one.usage:<22} {one.words}" for one in found))
         hints.set_class(bool(found), "-some")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Say it."""
         event.stop()
         line = event.value.strip()
         event.input.clear()
@@ -65,7 +62,6 @@ class Prompt(Vertical):
             self.post_message(LineSubmitted(line))
 
     def on_key(self, event: events.Key) -> None:
-        """Tab takes the first command that fits."""
         line = self.query_one(PromptInput)
         found = completed(line.value)
         if event.key == "tab" and found:

@@ -94,11 +94,9 @@ class SortedTable(DataTable[Text]):
             self._fill(table.header, self._sorted())
 
     def action_sort(self) -> None:
-        """Sort by the column that the cursor is in."""
         self._sort(self.cursor_column)
 
     def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
-        """Sort by a column whose header was clicked."""
         self._sort(event.column_index)
 
     def _sort(self, column: int) -> None:
@@ -176,7 +174,6 @@ class PagedTable(SortedTable):
         self._fill(self._header, rows)
 
     def action_page(self, pages: int) -> None:
-        """Go to another page."""
         first = self._first + pages * PAGE
         if 0 <= first < self._total:
             self.post_message(self.PageRequested(first, self._order))
@@ -202,7 +199,6 @@ class StepsTable(SortedTable):
         self.show(SmallTable(HEADER, rows))
 
     def on_data_table_cell_selected(self) -> None:
-        """Ask for the step."""
         call_id = self.row_at_cursor[0] if self.row_at_cursor else None
         if call_id is not None:
             self.post_message(StepAsked(str(call_id)))
