@@ -15,7 +15,7 @@ from ..durable import sync
 from ..row import Row
 
 SYNC_S = 1.0
-"""Between two times that a log is seen through to the disk: so much of it a loss of power takes at most."""
+"""A row that is kept sooner after the log was last seen through to the disk may be lost with the power."""
 
 
 class RowLog:
