@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
@@ -121,6 +121,11 @@ class Series:
     """The last run was ended since nothing was left of the budget; it is not among the rows."""
     _before_s: float = field(init=False)
     _began_s: float = field(init=False)
+    _seen: int = 0
+    """Rows that the next three have counted; a log only grows."""
+    _processes: int = 0
+    _spent_s: float = 0.0
+    _outcomes: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Rows that a killed process left have cost their seconds."""
@@ -134,14 +139,14 @@ class Series:
         return self.log.rows
 
     @property
-    def outcomes(self) -> list[float]:
+    def outcomes(self) -> Sequence[float]:
         """Outcomes of the runs that count."""
-        return [row["outcome"] for row in self.rows if row["ok"] == 1]
+        return self._counted()._outcomes
 
     @property
     def processes(self) -> int:
         """Runs so far; each of them may have given several rows."""
-        return sum(first_of_run(row) for row in self.rows)
+        return self._counted()._processes
 
     @property
     def last_gave(self) -> int:
@@ -156,7 +161,7 @@ class Series:
     @property
     def spent_s(self) -> float:
         """Seconds of the user's program in this series."""
-        return float(sum(row["wall_s"] for row in self.rows))
+        return self._counted()._spent_s
 
     @property
     def elapsed_s(self) -> float:
@@ -185,3 +190,14 @@ class Series:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
         layers = self.layers if layers is None else layers
         self.bench.run_once(self, PlannedRun(condition, launch, pair, layers, times))
+
+    def _counted(self) -> Self:
+        """Count what has come since the last look: all of it is asked for after each run."""
+        rows = self.rows
+        for row in rows[self._seen :] if self._seen < len(rows) else ():
+            self._processes += first_of_run(row)
+            self._spent_s += row["wall_s"]
+            if row["ok"] == 1:
+                self._outcomes.append(row["outcome"])
+        self._seen = len(rows)
+        return self
