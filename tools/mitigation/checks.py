@@ -8,6 +8,7 @@ from ...knowledge.shape import Frozen
 
 ENDED = "the program ended before it could be read"
 UNREADABLE = "the kernel does not let us read it"
+INCOMPLETE = "not every MPI rank was there"
 
 
 class Check(Frozen):

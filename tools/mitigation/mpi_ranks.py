@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from .checks import INCOMPLETE
 from .kernel_file import cpu_list
 from .program import Process, ProcessObservation
 
@@ -33,10 +34,8 @@ def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> ProcessObse
             found[rank] = frozenset(cpu_list(member.status("Cpus_allowed_list")))
             expected = max(expected, _number(_variables(member), ON_HOST) or 1)
     words, holds = _ASKED[asked]
-    if not found:
-        return ProcessObservation(words, "no MPI rank among its processes", False)
     if len(found) < expected:
-        return ProcessObservation(words, f"{len(found)} of {expected} ranks", False)
+        return ProcessObservation(words, f"{INCOMPLETE} ({len(found)} of {expected})", False)
     seen = ", ".join(f"rank {rank}: {_spelt(cpus)}" for rank, cpus in sorted(found.items()))
     return ProcessObservation(words, seen, holds(found, affinity, top))
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from ...knowledge.actions import Verify
 from ...knowledge.schema import Mitigation
 from ..execution.launch import Launch, OnStarted, Run
-from .checks import ENDED, UNREADABLE, Check
+from .checks import ENDED, INCOMPLETE, UNREADABLE, Check
 from .observation import READERS, observe
 from .program import Process
 
@@ -22,6 +22,8 @@ because on a busy machine it can end before this process has its turn."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.0002, 0.05
 _ONLY_AT_THE_START = ("evicted_inputs", "synced", "resident_inputs")
 """Later the program may have read the files itself, or written."""
+_TO_THE_END = ("ranks",)
+"""The last look decides: a library of MPI binds a rank to one CPU after the other while it gets to know the machine."""
 
 
 class Starts(Protocol):
@@ -46,7 +48,7 @@ def verify_process(verify: Verify, launch: Launch, pid: int, root: Path = Path("
 
 
 class Watcher:
-    """Looks at a run from a thread until everything asked for has shown, or the run has ended."""
+    """Looks at a run from a thread until everything asked for has shown for good, or the run has ended."""
 
     def __init__(self, verify: Verify, launch: Launch) -> None:
         self._verify = verify
@@ -74,11 +76,8 @@ class Watcher:
     def _look(self, process: Process, names: tuple[str, ...]) -> tuple[str, ...]:
         """Look once; give the names that have not shown."""
         for name in names:
-            check = observe(name, self._verify, self._launch, process)
-            # What was seen while it ran says more than that it has ended.
-            if check.seen != ENDED:
-                self._checks[name] = check
-        return tuple(name for name in names if not self._checks[name].passed)
+            self._checks[name] = _better(self._checks[name], observe(name, self._verify, self._launch, process))
+        return tuple(name for name in names if name in _TO_THE_END or not self._checks[name].passed)
 
     def _go_on(self, process: Process, pending: tuple[str, ...]) -> None:
         pause = _SHORTEST_PAUSE_S
@@ -120,8 +119,9 @@ def _timer_slack_of_stand_in(launch: Launch, spawner: Starts) -> Check:
 
 
 def _better(before: Check, now: Check) -> Check:
-    """What was read in an earlier run says more than that this one could not be read."""
-    return before if now.seen == ENDED else now
+    """What was seen while it ran, all of it, says more than that it has ended, or a part of it."""
+    seen_whole = not before.seen.startswith((ENDED, INCOMPLETE))
+    return before if now.seen == ENDED or (seen_whole and now.seen.startswith(INCOMPLETE)) else now
 
 
 def _unseen(name: str) -> Check:

@@ -187,7 +187,7 @@ def test_a_placement_goes_through_the_launcher_and_every_rank_shows_it(
 @pytest.mark.skipif(not TWO_CPUS, reason="needs two CPUs")
 def test_a_flag_of_the_user_wins_and_the_proof_says_so(straggler: Path, spawner: Spawner, tmp_path: Path) -> None:
     known = load().mitigations["ranks_bound_by_environment"]
-    subject = Subject(command=(str(straggler),), argv=(str(straggler), "sleep", "1.5"), directory=str(tmp_path))
+    subject = Subject(command=(str(straggler),), argv=(str(straggler), "sleep", "0.3"), directory=str(tmp_path))
     through = Through(spawner, Ways(open_launcher("mpirun:ranks=2,bind=none")))
     with applied(known, Launch(subject.argv, directory=tmp_path), subject, Machine(cpus=(0, 1))) as ready:
         (check,) = ready.prove(through)

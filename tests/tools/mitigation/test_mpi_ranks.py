@@ -91,7 +91,7 @@ def test_one_memory_node_holds_all_cpus_of_a_small_machine(ranks: Start) -> None
 
 def test_ranks_that_are_not_all_there_yet_prove_nothing(ranks: Start) -> None:
     seen = of_ranks("apart", None, ranks(str(FIRST), of=2))
-    assert not seen.passed and seen.seen == "1 of 2 ranks"
+    assert not seen.passed and seen.seen == "not every MPI rank was there (1 of 2)"
 
 
 def test_a_process_of_the_script_that_has_just_ended_hides_no_rank(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_a_process_of_the_script_that_has_just_ended_hides_no_rank(tmp_path: Pat
 
 def test_a_program_without_ranks_says_so() -> None:
     seen = of_ranks("free", None, Process(os.getpid()))
-    assert not seen.passed and seen.seen == "no MPI rank among its processes"
+    assert not seen.passed and seen.seen == "not every MPI rank was there (0 of 1)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,6 +31,21 @@ heap.madvise(mmap.MADV_HUGEPAGE)
 heap.write(b"1" * (16 << 20))
 time.sleep(0.1)
 """.replace("'", '"')
+TWO_RANKS = """
+import os, subprocess, sys, time
+RANK = "import os, sys, time; all_of = os.sched_getaffinity(0)"
+RANK += "; os.sched_setaffinity(0, {sorted(all_of)[int(sys.argv[1])]}); time.sleep(0.2); FREE and os.sched_setaffinity(0, all_of); time.sleep(0.6)"
+ranks = [
+    subprocess.Popen(
+        [sys.executable, "-c", RANK.replace("FREE", sys.argv[1]), str(rank)],
+        env=os.environ | {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+    )
+    for rank in (0, 1)
+]
+for rank in ranks:
+    rank.wait()
+"""
+"""As a library of MPI does while it looks at the machine: each rank is bound for a moment, then stays so or not."""
 OF_NO_PROCESS = {"resident_inputs", "evicted_inputs", "synced"}
 EVERY = Verify(
     affinity=True,
@@ -138,3 +154,11 @@ def verify_output_of(spawner: Spawner, launch: Launch, output: Output) -> bool:
     asked = replace(launch, output=output)
     spawner.run(launch, on_started=lambda pid: seen.append(verify_process(Verify(output=True), asked, pid)[0].passed))
     return seen[0]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("free", [True, False])
+def test_ranks_are_judged_by_where_they_stay(one: Callable[..., Mitigation], spawner: Spawner, free: bool) -> None:
+    launch = Launch(argv=(sys.executable, "-c", TWO_RANKS, str(free)))
+    (check,) = prove(one(verify={"ranks": "apart"}), launch, spawner)
+    assert check.passed is not free, check
