@@ -145,8 +145,6 @@ def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[
     quiet = quiet and not arguments.verbose  # the flag goes before the settings file
     lines: Lines
     if has_live_view(quiet, arguments.json):
-        pass  # rich costs 80 ms
-
         lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=arguments.verbose)
     else:
         kind = JsonLines if arguments.json == LINES else Lines

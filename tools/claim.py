@@ -54,8 +54,8 @@ class Claim(FiniteResult):
     def direction(self) -> Direction:
         """What the interval says."""
         high = math.inf if self.high is None else self.high
-        matters_not = self.margin < self.low and high < 1 / self.margin
-        return side(self.low, high) or ("equivalent" if matters_not else "undecided")
+        equivalent = self.margin < self.low and high < 1 / self.margin
+        return side(self.low, high) or ("equivalent" if equivalent else "undecided")
 
     @property
     def refuted(self) -> bool:

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 def folder_of(arguments: argparse.Namespace) -> RunFolder:
     """Find the run or experiment that is named; light, so that a wrong name is told at once."""
     from ..experiment_folder import experiment_in
-    from ..run_folder import RunFolder
     from ..settings import effective
-
-    pass
 
     settings, _ = effective(vars(arguments))
     place = place_meant(arguments.run, settings.out)

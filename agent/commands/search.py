@@ -67,7 +67,6 @@ def listing(found: Sequence[KnowledgePassage], question: str = "") -> str:
 
 def rows(found: Sequence[KnowledgePassage], question: str = "") -> list[dict[str, Any]]:
     """Give passages as JSON."""
-    pass
 
     return [
         {

@@ -82,7 +82,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do one of the actions."""
-    pass
 
     _check(arguments)
     actions: dict[str, Callable[[argparse.Namespace, Fitted], int]] = {

@@ -73,7 +73,7 @@ def period_for(seconds: float) -> int:
 def _search(pairs: QuotaPairs, search: Search, run: RunStep, telling: Callable[[str], None]) -> bool:
     """Step towards a median of 1, with a sample of the stressors; the last step takes every one, of all groups.
 
-    Repairs False where the budget ended before that.
+    Gives False where the budget ended before that.
     """
     draw, period = random.Random(search.seed), period_for(search.seconds)
     cpu = sorted(name for name in pairs.base if pairs.groups[name] == "cpu")
