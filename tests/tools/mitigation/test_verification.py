@@ -34,7 +34,8 @@ time.sleep(0.1)
 TWO_RANKS = """
 import os, subprocess, sys, time
 RANK = "import os, sys, time; all_of = os.sched_getaffinity(0)"
-RANK += "; os.sched_setaffinity(0, {sorted(all_of)[int(sys.argv[1])]}); time.sleep(0.2); FREE and os.sched_setaffinity(0, all_of); time.sleep(0.6)"
+RANK += "; os.sched_setaffinity(0, {sorted(all_of)[int(sys.argv[1])]}); time.sleep(0.2)"
+RANK += "; FREE and os.sched_setaffinity(0, all_of); time.sleep(0.6)"
 ranks = [
     subprocess.Popen(
         [sys.executable, "-c", RANK.replace("FREE", sys.argv[1]), str(rank)],
