@@ -62,16 +62,6 @@ class Claim(FiniteResult):
         """The fall that matters is excluded, and a smaller one is not shown."""
         return self.low > self.margin and self.direction != "less"
 
-    def inverse(self) -> Claim:
-        """The same with the arms swapped."""
-        swapped = {
-            "ratio": number(1 / self.ratio) if self.ratio else None,
-            "low": 0.0 if self.high is None else 1 / self.high,
-            "high": 1 / self.low if self.low else None,
-            "units": self.units[::-1],
-        }
-        return self.model_copy(update=swapped)
-
 
 class TooFew(FiniteResult):
     """No claim can be made."""
