@@ -43,13 +43,23 @@ def end_tree(
 ) -> TreeTermination:
     """End the processes that `roots` gives, asked anew in each round, and all below them, but for who is spared.
 
-    Gives up when in `patience_s` none more has died.
+    Gives up when in `patience_s` none more has died. Who shows only later that it is to be spared goes on: it may have
+    been stopped while it became another program.
     """
     begun = progress = time.monotonic()
     met, alive, number = set[int](), dict[int, str](), signal.SIGSTOP
     fewest = math.inf
+
+    def spared(pid: int) -> bool:
+        spare = spares(pid)
+        if spare and pid in met:
+            met.discard(pid)
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGCONT)
+        return spare
+
     with ahead_of_all():
-        while alive := living({*roots(), *alive}, number, spares):
+        while alive := living({*roots(), *alive}, number, spared):
             now, new = time.monotonic(), alive.keys() - met
             met |= new
             if len(alive) < fewest:
