@@ -1,0 +1,109 @@
+"""A document: what a result says, in blocks, before anybody decides how it looks.
+
+Texts are plain English; `code spans` stand between backticks, and a renderer escapes everything else. One document is
+rendered to HTML, Markdown, a terminal and the app (`agent/render`), and `ask` answers with its statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Cell = str | float | None
+"""A text, a number in the unit of its column, or nothing."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The answer in one sentence; `title` is the few words above it."""
+
+    title: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One sentence that is true by itself, with the calls and events it rests on."""
+
+    text: str
+    evidence: tuple[str, ...] = ()
+    affirmed: bool = True
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names with what is known of each."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Texts of equal rank."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table; `digits` are significant ones."""
+
+    name: str
+    unit: str = ""
+    align: Literal["left", "right"] = "right"
+    digits: int = 4
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under their columns; the renderer rounds, JSON does not."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture by its name, such as `settings`, as inline SVG with what it shows in words."""
+
+    name: str
+    svg: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Lines to copy into a shell, or another text that is kept as it is."""
+
+    text: str
+    label: str = ""
+    language: str = "sh"
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a reader has to bear in mind."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a heading; sections nest. `folded`: HTML shows the heading until it is opened."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    folded: bool = False
+
+
+Block = Headline | Statement | Facts | Listing | Table | Figure | Command | Note | Section
+
+
+@dataclass(frozen=True)
+class Document:
+    """A page: `kind` says what made it, such as `thread study`."""
+
+    title: str
+    kind: str
+    blocks: tuple[Block, ...]
