@@ -16,7 +16,7 @@ DocumentPath = tuple[int | str, ...]
 """Steps from the top of a YAML file to a value in it."""
 
 
-class Document(NamedTuple):
+class YamlDocument(NamedTuple):
     """One YAML file."""
 
     path: Path
@@ -28,12 +28,12 @@ class Document(NamedTuple):
         return f"{self.path}, line {line_of(self.node, problem.place)}: {problem}."
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> YamlDocument:
     """Read one file; raise VgoError for what is no YAML."""
     try:
         text = regular(path).read_text(encoding="utf-8")
         content = parsed_yaml(text)
-        return Document(path, yaml.compose(text, Loader=yaml.CSafeLoader), content)
+        return YamlDocument(path, yaml.compose(text, Loader=yaml.CSafeLoader), content)
     except (OSError, UnicodeDecodeError) as error:
         raise VgoError(f"{path} cannot be read as UTF-8 text ({error}): name another file.") from error
     except yaml.YAMLError as error:
@@ -88,7 +88,7 @@ def holds(node: yaml.Node | None, place: DocumentPath) -> bool:
     return node is not None
 
 
-def last_holding(documents: Sequence[Document], place: DocumentPath) -> Document:
+def last_holding(documents: Sequence[YamlDocument], place: DocumentPath) -> YamlDocument:
     """Return the last file that has a value at a place, else the last of all: what comes later replaces."""
     return next((one for one in reversed(documents) if holds(one.node, place)), documents[-1])
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..knowledge.errors import VgoError
 from ..knowledge.files import Problem
-from .document import Document, DocumentPath, line_of, read_document, twice, wrong
+from .document import DocumentPath, YamlDocument, line_of, read_document, twice, wrong
 from .schema import Column, Extract, Layer
 from .sharp import is_sharp, read_sharp
 from .trust import shipped
@@ -140,7 +140,7 @@ def read_all(path: Path, backend: str = "") -> Layer | list[str]:
 _read_once = cache(read_all)
 
 
-def _ours(document: Document) -> Layer | list[str]:
+def _ours(document: YamlDocument) -> Layer | list[str]:
     found: list[Problem]
     try:
         layer = Layer.model_validate(document.content)
@@ -150,7 +150,7 @@ def _ours(document: Document) -> Layer | list[str]:
     return [document.sentence(problem) for problem in found] or _placed(layer, document)
 
 
-def _placed(layer: Layer, document: Document) -> Layer:
+def _placed(layer: Layer, document: YamlDocument) -> Layer:
     """Tell a layer where its columns stand, and a user's own where its command does, for what goes wrong in a run."""
     metrics = document.content.get("metrics", {}) if is_sharp(document.content) else {}
     named: dict[str, DocumentPath] = {

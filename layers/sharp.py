@@ -10,7 +10,7 @@ from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..knowledge.files import Problem
-from .document import Document, last_holding, read_document
+from .document import YamlDocument, last_holding, read_document
 from .schema import Column, Extract, Layer
 from .sharp_shape import refuse_unsound
 from .words import FILES, FURTHER
@@ -44,7 +44,7 @@ def is_sharp(content: Any) -> bool:
     return isinstance(content, dict) and "key" not in content and bool({"backend_options", "metrics"} & set(content))
 
 
-def read_sharp(document: Document, backend: str = "") -> Layer:
+def read_sharp(document: YamlDocument, backend: str = "") -> Layer:
     """Make a layer of one backend of a file and of all its metrics; `reset` and `run_sys_spec` are left out."""
     path = document.path
     documents = with_includes(document, ())
@@ -80,7 +80,7 @@ def asked(options: Mapping[str, Any]) -> dict[str, str]:
     return {shlex.join(["/bin/sh", "-c", check]): message or "see what it asks for"} if check else {}
 
 
-def started(documents: Sequence[Document], name: str, options: Mapping[str, Any]) -> str:
+def started(documents: Sequence[YamlDocument], name: str, options: Mapping[str, Any]) -> str:
     """Return the command that starts the program, or the function named like it; empty where there is none."""
     which = "command_template" if options.get("command_template") else "run"
     run = macros(str(options.get(which) or ""))
@@ -91,7 +91,7 @@ def started(documents: Sequence[Document], name: str, options: Mapping[str, Any]
     return run
 
 
-def columns(documents: Sequence[Document], key: str, metrics: Mapping[str, Any]) -> Iterator[Column]:
+def columns(documents: Sequence[YamlDocument], key: str, metrics: Mapping[str, Any]) -> Iterator[Column]:
     """Describe the metrics; raise VgoError for one that has no filter, and for two that become one column."""
     seen: dict[str, str] = {}
     for name, metric in metrics.items():
@@ -108,7 +108,7 @@ def columns(documents: Sequence[Document], key: str, metrics: Mapping[str, Any])
         yield made
 
 
-def with_includes(document: Document, above: tuple[Path, ...]) -> list[Document]:
+def with_includes(document: YamlDocument, above: tuple[Path, ...]) -> list[YamlDocument]:
     """Return the files that a file includes, itself last; raise VgoError for one that includes itself or is unsound."""
     if not isinstance(document.content, dict):
         raise VgoError(f"{document.path} holds no keys: write `metrics` or `backend_options` into it.")
@@ -122,7 +122,7 @@ def with_includes(document: Document, above: tuple[Path, ...]) -> list[Document]
     return [*found, document]
 
 
-def includes(document: Document) -> list[Path]:
+def includes(document: YamlDocument) -> list[Path]:
     """Find the files that a file includes: beside it, or below the folder above it, as SHARP's own are."""
     named = document.content.get("include") or []
     found = []

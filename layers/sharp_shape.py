@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, StrictBool, ValidationError
 
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import Frozen
-from .document import Document, DocumentPath, twice, wrong
+from .document import DocumentPath, YamlDocument, twice, wrong
 
 BESIDE = {"description", "references", "mitigations"}
 """The keys of a recipe: SHARP's file of mitigations has them beside the backends that carry them out."""
@@ -89,7 +89,7 @@ class SharpFile(Frozen):
     workflow: Any = None
 
 
-def refuse_unsound(document: Document) -> None:
+def refuse_unsound(document: YamlDocument) -> None:
     """Raise VgoError for the first key or value that SHARP does not have, and for a key that stands twice."""
     problem = next(twice(document.node), None)
     if problem is None:

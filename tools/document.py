@@ -1,16 +1,20 @@
 """A document: what a result says, in blocks, before anybody decides how it looks.
 
 Texts are plain English; `code spans` stand between backticks, and a renderer escapes everything else. One document is
-rendered to HTML, Markdown, a terminal and the app (`agent/render`), and `ask` answers with its statements.
+rendered to HTML, Markdown, a terminal and the app (`agent/render`), and `ask` answers with its statements. A block
+that is empty is left out, so nobody has to ask first whether there is something to say.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Cell = str | float | None
 """A text, a number in the unit of its column, or nothing."""
+SHARE = "share"
+"""Unit of a column that is written in percent: 0.05 is 5 %."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +49,20 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table; `digits` are significant ones."""
+class TableColumn:
+    """A column of a table; `digits` are significant ones. Columns of numbers stand at the right."""
 
     name: str
     unit: str = ""
-    align: Literal["left", "right"] = "right"
     digits: int = 4
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under their columns; the renderer rounds, JSON does not."""
+    """Rows of cells under their columns, a plain name where they are texts; the renderer rounds, JSON does not."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: Sequence[TableColumn | str]
+    rows: Sequence[Sequence[Cell]]
     caption: str = ""
 
 
@@ -83,9 +86,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader has to bear in mind."""
+    """What a reader has to bear in mind, or what to do next."""
 
     text: str
+    label: Literal["Note", "Next"] = "Note"
 
 
 @dataclass(frozen=True)
@@ -107,3 +111,29 @@ class Document:
     title: str
     kind: str
     blocks: tuple[Block, ...]
+
+
+def figures(blocks: Sequence[Block]) -> Iterator[Figure]:
+    """Give every picture that blocks hold, in their order."""
+    for block in blocks:
+        if isinstance(block, Section):
+            yield from figures(block.blocks)
+        elif isinstance(block, Figure) and block.svg:
+            yield block
+
+
+def empty(block: Block) -> bool:
+    """Tell whether a block says nothing."""
+    match block:
+        case Headline():
+            return not (block.title or block.text)
+        case Facts() | Table():
+            return not block.rows
+        case Listing():
+            return not block.items
+        case Figure():
+            return not block.svg
+        case Section():
+            return all(map(empty, block.blocks))
+        case Statement() | Command() | Note():
+            return not block.text

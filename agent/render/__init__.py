@@ -1,0 +1,1 @@
+"""Renderers of a document: one HTML page, Markdown, a terminal."""

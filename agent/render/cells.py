@@ -1,0 +1,56 @@
+"""Cells of a table as they are written, and texts that stay in one line: the same for every renderer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...tools.document import SHARE, Cell, Table, TableColumn
+from ..report.numbers import ABSENT, number, percent, scale
+from ..terminal import printable
+
+_BESIDE_DIGITS = "+-<≤x–"
+"""What may stand before the first digit of a number that is written as text."""
+
+
+class WrittenTable(NamedTuple):
+    """A table of words; `right` tells which columns are of numbers."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[bool, ...]
+
+
+def one_line(text: str) -> str:
+    """Join lines and drop what would steer a terminal."""
+    return " ".join(printable(text).split())
+
+
+def written(table: Table) -> WrittenTable:
+    """Write the cells of a table; numbers of one column are in one unit."""
+    columns = [TableColumn(column) if isinstance(column, str) else column for column in table.columns]
+    cells = [[row[place] for row in table.rows] for place in range(len(columns))]
+    texts = [_written(column, its) for column, its in zip(columns, cells, strict=True)]
+    rows = tuple(tuple(column[place] for column in texts) for place in range(len(table.rows)))
+    head = tuple(one_line(column.name) for column in columns)
+    return WrittenTable(head, rows, tuple(map(_numeric, texts)))
+
+
+def _written(column: TableColumn, cells: Sequence[Cell]) -> list[str]:
+    sizes = [abs(cell) for cell in cells if isinstance(cell, int | float) and math.isfinite(cell)]
+    unit = scale(column.unit, max(sizes, default=0.0))
+
+    def show(cell: Cell) -> str:
+        if isinstance(cell, str):
+            return one_line(cell)
+        if column.unit == SHARE or cell is None:
+            return percent(cell, column.digits)
+        return f"{number(cell * unit.factor, column.digits)} {unit.unit}".rstrip()
+
+    return [show(cell) for cell in cells]
+
+
+def _numeric(texts: Sequence[str]) -> bool:
+    said = [text for text in texts if text not in ("", ABSENT)]
+    return bool(said) and all(text.lstrip(_BESIDE_DIGITS).lstrip()[:1].isdigit() for text in said)

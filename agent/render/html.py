@@ -1,0 +1,100 @@
+"""A document as one HTML page: one stylesheet, pictures inside, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from markupsafe import Markup
+
+from ...prompts.render import render, ticks
+from ...tools.document import (
+    Block,
+    Command,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Listing,
+    Note,
+    Section,
+    Statement,
+    Table,
+    empty,
+)
+from .cells import one_line, written
+
+
+def html_page(document: Document) -> str:
+    """Render the whole page."""
+    body = _blocks(document.blocks, 2)
+    return render("page.html.j2", heading=one_line(document.title), kind=document.kind, body=body)
+
+
+def _blocks(blocks: Sequence[Block], level: int) -> Markup:
+    return Markup("\n").join(_block(block, level) for block in blocks if not empty(block))
+
+
+def _block(block: Block, level: int) -> Markup:  # noqa: C901  one case a kind of block
+    """Render one block; headings in it begin at this level."""
+    match block:
+        case Headline():
+            title = _element(f"h{level}", block.title) if block.title else Markup()
+            return title + (Markup('<p class="verdict">{}</p>').format(_text(block.text)) if block.text else "")
+        case Statement():
+            return _element("p", block.text)
+        case Facts():
+            rows = [_element("dt", name) + _element("dd", text) for name, text in block.rows]
+            return Markup('<dl class="rows">\n{}\n</dl>').format(_lines(rows))
+        case Listing():
+            return Markup("<ul>\n{}\n</ul>").format(_lines(_element("li", item) for item in block.items))
+        case Table():
+            return _table(block)
+        case Figure():
+            caption = Markup("\n") + _element("figcaption", block.caption) if block.caption else ""
+            return Markup("<figure>{}{}</figure>").format(Markup(block.svg), caption)
+        case Command():
+            label = Markup('<p class="label">{}</p>\n').format(_text(block.label)) if block.label else ""
+            return Markup('{}<pre class="command"><code>{}</code></pre>').format(label, block.text)
+        case Note():
+            mark = Markup(' class="note"') if block.label == "Note" else ""
+            return Markup("<p{}><strong>{}</strong> {}</p>").format(mark, block.label, _text(block.text))
+        case Section():
+            return _section(block, level)
+        case _:
+            assert_never(block)
+
+
+def _section(section: Section, level: int) -> Markup:
+    body = _blocks(section.blocks, min(level + 1, 6))
+    if section.folded:
+        return Markup("<details>{}\n{}\n</details>").format(_element("summary", section.title), body)
+    return Markup("<section>\n{}\n{}\n</section>").format(_element(f"h{level}", section.title), body)
+
+
+def _table(table: Table) -> Markup:
+    grid = written(table)
+    marks = [Markup(' class="n"') if right else Markup() for right in grid.right]
+
+    def line(tag: str, cells: Sequence[str]) -> Markup:
+        drawn = (
+            Markup("<{}{}>{}</{}>").format(tag, mark, _text(cell), tag) for mark, cell in zip(marks, cells, strict=True)
+        )
+        return _element("tr", Markup().join(drawn))
+
+    caption = Markup('<p class="label">{}</p>\n').format(_text(table.caption)) if table.caption else ""
+    head, rows = line("th", grid.head), _lines(line("td", row) for row in grid.rows)
+    body = Markup("<thead>{}</thead>\n<tbody>\n{}\n</tbody>").format(head, rows)
+    return Markup('{}<div class="wide"><table>\n{}\n</table></div>').format(caption, body)
+
+
+def _element(tag: str, text: str) -> Markup:
+    return Markup("<{}>{}</{}>").format(Markup(tag), text if isinstance(text, Markup) else _text(text), Markup(tag))
+
+
+def _text(text: str) -> Markup:
+    return ticks(one_line(text))
+
+
+def _lines(parts: Iterable[Markup]) -> Markup:
+    return Markup("\n").join(parts)

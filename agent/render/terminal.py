@@ -1,0 +1,89 @@
+"""A document in a terminal: prose folded, tables in columns, commands as they are; without its pictures."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from ...tools.document import (
+    Block,
+    Command,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Listing,
+    Note,
+    Section,
+    Statement,
+    Table,
+    empty,
+)
+from ..terminal import WIDTH, printable, table
+from .cells import one_line, written
+
+MOST_ROWS = 60
+"""Of a table or a list; the page and --json have all."""
+
+
+def terminal_text(document: Document) -> str:
+    """Lay out the blocks; what the page is called is left out, for the one who reads has just asked for it."""
+    return _joined(document.blocks)
+
+
+def _joined(blocks: Sequence[Block]) -> str:
+    """Set sentences that follow each other line by line, and all else apart."""
+    text, close = "", False
+    for block in blocks:
+        lines = "" if empty(block) else "\n".join(_lines(block))
+        if lines:
+            sentence = isinstance(block, Statement | Note)
+            text += ("\n" if close and sentence else "\n\n") * bool(text) + lines
+            close = sentence
+    return text
+
+
+def _lines(block: Block) -> Iterator[str]:  # noqa: C901  one case a kind of block
+    match block:
+        case Headline():
+            yield from filter(None, [one_line(block.title).upper()])
+            yield from _folded(block.text)
+        case Statement():
+            yield from _folded(block.text)
+        case Facts():
+            width = max(len(one_line(name)) for name, _ in block.rows)
+            yield from _some([f"  {one_line(name).ljust(width)}  {one_line(text)}" for name, text in block.rows])
+        case Listing():
+            yield from _some([line for item in block.items for line in _folded(item, "- ")])
+        case Table():
+            yield from _folded(block.caption)
+            grid = written(block)
+            yield from _some(table([name.upper() for name in grid.head], grid.rows).split("\n"))
+        case Command():
+            yield from [f"{one_line(block.label)}:"] if block.label else []
+            yield from (f"  {printable(line)}" for line in block.text.splitlines())
+        case Note():
+            yield from _folded(block.text, f"{block.label}: ")
+        case Section():
+            yield from filter(None, [one_line(block.title)])
+            yield _joined(block.blocks)
+        case Figure():
+            return
+        case _:
+            assert_never(block)
+
+
+def _folded(text: str, before: str = "") -> list[str]:
+    """Fold prose; words, paths among them, stay whole."""
+    if not text:
+        return []
+    indent = " " * len(before)
+    return textwrap.wrap(
+        before + one_line(text), WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _some(lines: list[str]) -> list[str]:
+    rest = len(lines) - MOST_ROWS
+    return [*lines[:MOST_ROWS], f"... and {rest} more (the page and --json have all)"] if rest > 0 else lines

@@ -1,0 +1,202 @@
+"""Renderers: all that a document says stands in each of them, and no text breaks out of its block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from vgo_agent.agent.render.cells import one_line, written
+from vgo_agent.agent.render.files import document_files
+from vgo_agent.agent.render.html import html_page
+from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.render.terminal import MOST_ROWS, terminal_text
+from vgo_agent.tools.document import (
+    SHARE,
+    Block,
+    Command,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Listing,
+    Note,
+    Section,
+    Statement,
+    Table,
+    TableColumn,
+)
+
+SIGNS = "`|<>&\\*_[]()#-+=~.!1 \n\"'ab"
+TEXT = st.text(alphabet=SIGNS, max_size=20)
+SAID = TEXT.filter(lambda text: one_line(text) != "")
+CELLS = st.tuples(TEXT, SAID, st.floats(-1e6, 1e6) | st.none())
+BLOCKS: st.SearchStrategy[Block] = st.one_of(
+    st.builds(Headline, SAID, SAID),
+    st.builds(Statement, SAID),
+    st.builds(Note, SAID),
+    st.builds(Command, SAID, st.just("In a shell")),
+    st.builds(Facts, st.lists(st.tuples(SAID, SAID), min_size=1, max_size=3).map(tuple)),
+    st.builds(Listing, st.lists(SAID, min_size=1, max_size=3).map(tuple)),
+    st.builds(
+        Table,
+        st.just(("setting", TableColumn("runs"), TableColumn("mean", "s"))),
+        st.lists(CELLS, min_size=1, max_size=3).map(tuple),
+        SAID,
+    ),
+)
+DOCUMENTS = st.builds(
+    lambda title, blocks, heading: Document(title, "study", (Statement("First."), Section(heading, tuple(blocks)))),
+    SAID,
+    st.lists(BLOCKS, min_size=1, max_size=4),
+    SAID,
+)
+TAGS = {Statement: "p", Command: "pre", Facts: "dl", Listing: "ul", Table: "table", Note: "p", Headline: "h3"}
+
+
+def texts(blocks: Sequence[Block]) -> Iterator[str]:
+    """Give all that blocks say, piece by piece."""
+    for block in blocks:
+        match block:
+            case Headline(title, text):
+                yield from (title, text)
+            case Statement(text) | Note(text) | Command(text):
+                yield text
+            case Facts(rows):
+                yield from (text for row in rows for text in row)
+            case Listing(items):
+                yield from items
+            case Table(caption=caption):
+                yield from (caption, *(cell for row in written(block).rows for cell in row))
+            case Section(title, inner):
+                yield from (title, *texts(inner))
+
+
+def bare(text: str) -> str:
+    """Letters alone, without case, blanks and the marks of code spans."""
+    return re.sub(r"[`\s]+", "", text).lower()
+
+
+class Page(HTMLParser):
+    """Tags and text of a page below its header."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words = ""
+        self.feed(page.split("</header>")[1])
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+@given(DOCUMENTS)
+def test_all_that_a_document_says_stands_in_html_and_nothing_else_is_an_element(document: Document) -> None:
+    page = Page(html_page(document))
+    for text in texts(document.blocks):
+        assert bare(text) in bare(page.words)
+    section = document.blocks[1]
+    assert isinstance(section, Section)
+    for tag in ("p", "pre", "dl", "ul", "table", "h2", "h3", "script", "b", "a"):
+        labels = sum(1 for block in section.blocks if isinstance(block, Command | Table))
+        headlines = sum(isinstance(block, Headline) for block in section.blocks)
+        extra = {"p": 1 + labels + headlines, "h2": 1}.get(tag, 0)
+        assert page.tags.count(tag) == extra + sum(TAGS[type(block)] == tag for block in section.blocks), tag
+
+
+@given(DOCUMENTS)
+def test_all_that_a_document_says_stands_in_markdown_and_nothing_else_is_markup(document: Document) -> None:
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown_page(document))
+    inner = [child for token in tokens for child in token.children or ()]
+    assert {child.type for child in inner} <= {"text", "code_inline", "text_special"}
+    words = bare(" ".join(token.content for token in [*inner, *tokens] if token.type != "inline"))
+    for text in texts(document.blocks):
+        assert bare(text) in words
+    opened = [token.type for token in tokens]
+    section = document.blocks[1]
+    assert isinstance(section, Section)
+    for kind, blocks in (("table_open", Table), ("fence", Command), ("bullet_list_open", Facts | Listing)):
+        assert opened.count(kind) <= sum(isinstance(block, blocks) for block in section.blocks)
+    assert opened.count("heading_open") == 2 + sum(isinstance(block, Headline) for block in section.blocks)
+    assert not {"hr", "html_block", "code_block", "ordered_list_open", "blockquote_open"} & set(opened)
+
+
+@given(DOCUMENTS)
+def test_all_that_a_document_says_stands_in_the_terminal(document: Document) -> None:
+    words = bare(terminal_text(document))
+    for text in texts(document.blocks):
+        assert bare(text) in words
+
+
+@given(st.text(), st.text())
+def test_no_text_steers_the_terminal(title: str, text: str) -> None:
+    shown = terminal_text(Document("t", "k", (Section(title, (Statement(text), Command(text))),)))
+    assert shown.replace("\n", "").isprintable()
+
+
+def test_code_spans_stay_code() -> None:
+    document = Document("t", "k", (Statement("Run `a|b` now_."), Table(("x",), (("`a|b`",),))))
+    assert "<p>Run <code>a|b</code> now_.</p>" in html_page(document)
+    assert "Run `a|b` now\\_." in markdown_page(document)
+    assert "| `a\\|b` |" in markdown_page(document)
+    assert "Run `a|b` now_." in terminal_text(document)
+
+
+def test_numbers_of_a_column_are_rounded_in_one_unit_and_stand_at_the_right() -> None:
+    columns = (TableColumn("run"), TableColumn("mean", "s", 3), TableColumn("CV", SHARE, 2), "verdict")
+    grid = written(Table(columns, ((1.0, 0.0012345, 0.0512, "steadier"), (2.0, None, 0.1, "")), ""))
+    assert grid.rows == (("1", "1.23 ms", "5.1 %", "steadier"), ("2", "–", "10 %", ""))
+    assert grid.right == (True, True, True, False)
+
+
+def test_what_is_empty_is_left_out() -> None:
+    nothing = (Statement(""), Listing(()), Figure("x", ""), Section("Nothing", (Table(("a",), ()),)), Command(""))
+    document = Document("Title", "kind", nothing)
+    assert terminal_text(document) == ""
+    assert markdown_page(document) == "# Title\n\nvgo-agent kind\n"
+    assert "Nothing" not in html_page(document)
+
+
+def test_sentences_stand_line_by_line_and_tables_apart() -> None:
+    blocks = (
+        Headline("steadier", "B is steadier."),
+        Table(("arm", "runs"), (("A", 3), ("B", 12))),
+        Statement("One."),
+        Note("two."),
+        Section("More", (Facts((("a", "x"), ("long", "y"))), Command("make", "In a shell"), Figure("f", "<svg/>"))),
+    )
+    assert terminal_text(Document("t", "k", blocks)).split("\n") == [
+        *("STEADIER", "B is steadier.", "", "ARM  RUNS", "A    3", "B    12", "", "One.", "Note: two.", ""),
+        *("More", "  a     x", "  long  y", "", "In a shell:", "  make"),
+    ]
+
+
+def test_a_terminal_cuts_a_long_table_and_says_so() -> None:
+    document = Document("t", "k", (Table(("run",), [(place,) for place in range(MOST_ROWS + 9)]),))
+    assert terminal_text(document).endswith("... and 10 more (the page and --json have all)")
+
+
+def test_pictures_lie_beside_the_page() -> None:
+    picture = Figure("group a/runs", '<svg role="img"></svg>', "Each mark is a run.")
+    files = document_files(Document("t", "k", (Section("Runs", (picture,)),)))
+    assert list(files) == ["report.md", "report.html", "group a/runs.svg"]
+    assert "![Each mark is a run.](group%20a/runs.svg)" in files["report.md"]
+    assert (
+        '<figure><svg role="img"></svg>\n<figcaption>Each mark is a run.</figcaption></figure>' in files["report.html"]
+    )
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_a_folded_section_is_open_everywhere_but_in_html(folded: bool) -> None:
+    document = Document("t", "k", (Section("Set aside", (Statement("temp: constant."),), folded),))
+    assert ("<details><summary>Set aside</summary>" in html_page(document)) == folded
+    assert "## Set aside" in markdown_page(document)
+    assert terminal_text(document) == "Set aside\ntemp: constant."
