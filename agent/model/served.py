@@ -2,15 +2,12 @@
 
 It is one process for one model because llama.cpp ends the process that holds it when something is wrong (a bad grammar,
 two calls at once), and because a call is cancelled by killing it. Nothing here decides; the parent checks every answer.
-Lines of JSON both ways. `python -m vgo_agent.agent.model.served` is run by `ModelProcess` only.
+`python -m vgo_agent.agent.model.served` is run by `ModelProcess` only.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import resource
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +19,7 @@ import llama_cpp
 from jinja2 import TemplateError
 from llama_cpp import llama_chat_format
 
+from ...tools.child import Refused, serve
 from .decode import Decoder, Stuck
 from .memory import BATCH
 
@@ -56,21 +54,22 @@ FAILURES = (
 """Of a chat template, which is a program of whoever made the file."""
 
 
-def main() -> int:
-    """Serve until standard input ends."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # llama.cpp and its libraries may print; only answers may go where answers are read
-    asked = json.loads(sys.stdin.readline())
-    try:
-        model = load(Path(asked["path"]), asked["context"], asked["threads"])
-    except (AssertionError, MemoryError, OSError, RuntimeError, ValueError):  # as the library says it cannot
-        say(answers, {"refused": f"llama-cpp-python {llama_cpp.__version__} cannot load it"})
-        return 1
-    say(answers, described(model))
-    decoder = Decoder(model)
-    for line in sys.stdin:
-        say(answers, complete(decoder, json.loads(line)))
-    return 0
+class ServedModel:
+    """The model of this process, once it is loaded."""
+
+    _decoder: Decoder
+
+    def load(self, path: str, context: int, threads: int) -> dict[str, Any]:
+        """Load a GGUF and describe it; raises Refused where the library cannot."""
+        try:
+            self._decoder = Decoder(load(Path(path), context, threads))
+        except (AssertionError, MemoryError, OSError, RuntimeError, ValueError) as error:  # as the library says so
+            raise Refused(f"llama-cpp-python {llama_cpp.__version__} cannot load it") from error
+        return described(self._decoder.model)
+
+    def complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer messages, under a grammar or freely."""
+        return complete(self._decoder, request)
 
 
 def load(path: Path, context: int, threads: int) -> Any:
@@ -118,21 +117,21 @@ def characters_a_token(model: Any) -> float:
 
 
 def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
-    """Answer messages, under a grammar or freely; what cannot be done is told, not raised."""
+    """Answer messages, under a grammar or freely; raises Refused for what cannot be done."""
     prompt, framed = prompt_of(decoder.model, request["messages"])
     room = decoder.model.n_ctx() - len(prompt)
     if room < request["most"]:
-        return {
-            "refused": f"the prompt has {len(prompt)} tokens and the answer up to {request['most']}, which is more "
-            f"than the context of {decoder.model.n_ctx()}"
-        }
+        raise Refused(
+            f"the prompt has {len(prompt)} tokens and the answer up to {request['most']}, which is more than the "
+            f"context of {decoder.model.n_ctx()}"
+        )
     began = time.perf_counter()
     try:
         found = decoder.decode(prompt, request["grammar"], request["most"], request["temperature"], request["seed"])
     except ValueError as error:
-        return {"refused": str(error)}
-    except Stuck:
-        return {"refused": "no token of its vocabulary goes on with the grammar"}
+        raise Refused(str(error)) from error
+    except Stuck as error:
+        raise Refused("no token of its vocabulary goes on with the grammar") from error
     return {
         "text": decoder.text(found.tokens),
         "ended": found.ended,
@@ -192,10 +191,6 @@ def bounded_memory() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def say(answers: Any, answer: dict[str, Any]) -> None:
-    """Write one line."""
-    print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    served = ServedModel()
+    serve({"load": served.load, "complete": served.complete}, (Refused,))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...knowledge.files import first
 from ...layers.launcher import open_launcher
+from ..child import serve
 from ..execution.bench import Bench
 from ..execution.launch import Launch
 from ..execution.resolve import resolve
@@ -43,24 +43,12 @@ IDLE_S = 600.0
 
 def main() -> None:
     """Answer orders until there are no more."""
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # whatever prints by mistake must not tear an answer
     with (
         Spawner() as spawner,
         temporary_folder() as folder,
         contextlib.closing(HostProcess(spawner, folder)) as cell,
-        contextlib.suppress(BrokenPipeError),  # who asked has gone
     ):
-        for line in orders():
-            answers.write(cell.answer(line).model_dump_json().encode() + b"\n")
-
-
-def orders() -> Iterator[bytes]:
-    """Give each line of standard input; end with it, or when nothing comes."""
-    kept = b""
-    while select.select([0], [], [], IDLE_S)[0] and (read := os.read(0, 1 << 20)):
-        *lines, kept = (kept + read).split(b"\n")
-        yield from lines
+        serve({"answer": lambda order: cell.answer(order).model_dump_json()}, (), IDLE_S)
 
 
 @dataclass
@@ -76,10 +64,10 @@ class HostProcess:
     """What was shown to be in force, of treatments that keep a proof."""
     _series: int = 0
 
-    def answer(self, line: bytes) -> HostAnswer:
+    def answer(self, text: str) -> HostAnswer:
         """Do what is ordered; what a user can mend is told."""
         try:
-            order = Order.model_validate_json(line)
+            order = Order.model_validate_json(text)
         except ValidationError as error:
             return HostAnswer(error=f"it does not understand the order ({first(error)}): use one version of all")
         before_ns = self.spawner.spent_ns

@@ -34,8 +34,7 @@ def process(tmp_path: Path) -> Iterator[ModelProcess]:
 
 def pid(process: ModelProcess) -> int:
     process.describe()
-    assert process._process is not None
-    return process._process.pid
+    return process.pid
 
 
 def test_a_killed_process_is_told_and_replaced(process: ModelProcess) -> None:
