@@ -54,7 +54,7 @@ FAILURES = (
 """Of a chat template, which is a program of whoever made the file."""
 
 
-class ServedModel:
+class LoadedModel:
     """The model of this process, once it is loaded."""
 
     _decoder: Decoder
@@ -192,5 +192,5 @@ def bounded_memory() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    served = ServedModel()
-    serve({"load": served.load, "complete": served.complete}, (Refused,))
+    loaded = LoadedModel()
+    serve({"load": loaded.load, "complete": loaded.complete}, (Refused,))
