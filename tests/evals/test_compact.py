@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.training.generate import simulated
 from vgo_agent.agent.planners.base import menu
 from vgo_agent.agent.planners.compact import (
     COUNTS,
@@ -19,7 +20,6 @@ from vgo_agent.agent.planners.compact import (
     line,
 )
 from vgo_agent.evals.simulator.world import drawn
-from vgo_agent.evals.training.generate import simulated
 from vgo_agent.tools.simulated import Lead
 
 from .simulated import views

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.training import generate
 from vgo_agent.agent.planners.base import Choice, View, menu
 from vgo_agent.agent.planners.compact import WORDS
 from vgo_agent.agent.planners.rules import Rules
@@ -23,7 +24,6 @@ from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn
-from vgo_agent.evals.training import generate
 from vgo_agent.prompts.render import render
 from vgo_agent.tools.base import Arguments, Outcome, Result
 from vgo_agent.tools.case import Case, Record

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.training.generate import IDS, TEMPLATE, TOKENS, places_of, question, simulated
+from benchmarks.training.judge import judge, shipped, worlds
 from vgo_agent.agent.model.chosen import SHIPPED_FILE
 from vgo_agent.agent.model.facts import NOTATION
 from vgo_agent.agent.planners.base import calls, menu
@@ -16,8 +18,6 @@ from vgo_agent.agent.planners.grammar import PLACES, grammar, longest, read
 from vgo_agent.agent.planners.llama import Llama
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.contestants import RandomLegal
-from vgo_agent.evals.training.generate import IDS, TEMPLATE, TOKENS, places_of, question, simulated
-from vgo_agent.evals.training.judge import judge, shipped, worlds
 
 from .simulated import views
 
@@ -44,7 +44,7 @@ def test_it_is_small_and_says_what_it_is(vocabulary: Any) -> None:
     said = vocabulary.metadata
     assert said["general.architecture"] == "llama" and said["general.license"] == "MIT"
     assert said[NOTATION] == "places" and said["tokenizer.chat_template"] == TEMPLATE
-    assert said["vgo.vocabulary"] == digest(), "the words have changed: train it again (evals/training)"
+    assert said["vgo.vocabulary"] == digest(), "the words have changed: train it again (benchmarks/training)"
 
 
 def test_llama_cpp_reads_every_word_as_one_token(vocabulary: Any) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.training.judge import judge
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import MOST_DECISIONS, diagnose
 from vgo_agent.evals.simulator.made import Made
 from vgo_agent.evals.simulator.world import SHARES, drawn
-from vgo_agent.evals.training.judge import judge
 from vgo_agent.tools.case import Finished
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.verdict import TITLES

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vgo_agent.agent.planners.compact import SPOKEN, WORDS
-from vgo_agent.evals.training.generate import (
+from benchmarks.training.generate import (
     BEGIN,
     END,
     IDS,
@@ -23,6 +22,7 @@ from vgo_agent.evals.training.generate import (
     simulated,
     write_pairs,
 )
+from vgo_agent.agent.planners.compact import SPOKEN, WORDS
 
 NO_JAX = "the group `train` is not installed (uv sync --group train)"
 LIBRARIES = ("jax", "optax", "gguf")
@@ -59,8 +59,8 @@ def made(tmp_path_factory: pytest.TempPathFactory, pairs: list[TrainingExample])
     """A very small model, trained for a few steps, with its size, and its folder with one file of each kind."""
     for library in LIBRARIES:
         pytest.importorskip(library, reason=NO_JAX)
-    from vgo_agent.evals.training.network import Size, export
-    from vgo_agent.evals.training.train import TrainingRecipe, train
+    from benchmarks.training.network import Size, export
+    from benchmarks.training.train import TrainingRecipe, train
 
     size = Size(vocabulary=len(TOKENS), width=64, layers=2, heads=2, hidden=96)
     losses: list[float] = []
@@ -84,7 +84,7 @@ def said_by_llama(path: Path, tokens: list[int]) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize(("kind", "most"), [("F32", 0.02), ("F16", 0.05), ("Q8_0", 0.5)])
 def test_llama_cpp_computes_what_jax_computes(made: Any, pairs: list[TrainingExample], kind: str, most: float) -> None:
-    from vgo_agent.evals.training.network import logits
+    from benchmarks.training.network import logits
 
     weights, size, folder = made
     for pair in (pairs[0], pairs[50], max(pairs, key=lambda pair: len(pair.line))):
@@ -97,7 +97,7 @@ def test_llama_cpp_computes_what_jax_computes(made: Any, pairs: list[TrainingExa
 
 
 def test_the_same_seed_gives_the_same_bytes(made: Any, pairs: list[TrainingExample], tmp_path: Path) -> None:
-    from vgo_agent.evals.training.network import export
+    from benchmarks.training.network import export
 
     weights, size, folder = made
     export(weights, size, tmp_path / "again.gguf")
@@ -106,7 +106,7 @@ def test_the_same_seed_gives_the_same_bytes(made: Any, pairs: list[TrainingExamp
 
 
 def test_agreement_counts_whole_replies(made: Any, pairs: list[TrainingExample]) -> None:
-    from vgo_agent.evals.training.train import agreement
+    from benchmarks.training.train import agreement
 
     weights, size, _ = made
     assert 0.0 <= agreement(weights, pairs[:40], size) <= 1.0

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ...agent.model.chosen import SHIPPED_FILE, ModelChoice
-from ...agent.model.process import ModelProcess
-from ...agent.planners.base import Choice, Planner, View
-from ...agent.planners.llama import Llama
-from ...agent.planners.rules import Rules
-from ...tools.simulated import World
-from ..simulator.diagnosis import DiagnosisOutcome, diagnose
-from ..simulator.world import drawn
+from vgo_agent.agent.model.chosen import SHIPPED_FILE, ModelChoice
+from vgo_agent.agent.model.process import ModelProcess
+from vgo_agent.agent.planners.base import Choice, Planner, View
+from vgo_agent.agent.planners.llama import Llama
+from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.evals.simulator.diagnosis import DiagnosisOutcome, diagnose
+from vgo_agent.evals.simulator.world import drawn
+from vgo_agent.tools.simulated import World
+
 from .generate import WORLDS, TrainingExample
 
 CONTEXT = 256

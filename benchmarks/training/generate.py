@@ -17,15 +17,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ...agent.planners.base import Choice, Menu, Planner, View, calls, menu
-from ...agent.planners.compact import ASK, SPOKEN, WORDS, line, spoken
-from ...agent.planners.compact import PLACES as WORDED
-from ...agent.planners.grammar import PLACES, write
-from ...agent.planners.rules import Rules
-from ...tools.registry import TOOLS
-from ..contest.contestants import RandomLegal
-from ..simulator.diagnosis import diagnose
-from ..simulator.world import drawn
+from vgo_agent.agent.planners.base import Choice, Menu, Planner, View, calls, menu
+from vgo_agent.agent.planners.compact import ASK, SPOKEN, WORDS, line, spoken
+from vgo_agent.agent.planners.compact import PLACES as WORDED
+from vgo_agent.agent.planners.grammar import PLACES, write
+from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.evals.contest.contestants import RandomLegal
+from vgo_agent.evals.simulator.diagnosis import diagnose
+from vgo_agent.evals.simulator.world import drawn
+from vgo_agent.tools.registry import TOOLS
 
 Split = Literal["train", "held-out"]
 STRAY = (0.0, 0.05, 0.15, 0.3, 0.6)
@@ -128,9 +128,9 @@ def _part(seed: int, split: Split, states: int, part: int) -> list[TrainingExamp
 
 def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[TrainingExample]:
     """Give the states of diagnoses of recorded cases; each seed strays by another share."""
-    from ..contest.loop import PlannerContestant
-    from ..recorded.given import USUAL
-    from ..recorded.recorded_case import read_case
+    from vgo_agent.evals.contest.loop import PlannerContestant
+    from vgo_agent.evals.recorded.given import USUAL
+    from vgo_agent.evals.recorded.recorded_case import read_case
 
     seen: Counter[TrainingExample] = Counter()
     found: list[TrainingExample] = []

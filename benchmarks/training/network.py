@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agent.model.facts import NOTATION
-from ...agent.planners.compact import digest
-from ...agent.planning import VOCABULARY
+from vgo_agent.agent.model.facts import NOTATION
+from vgo_agent.agent.planners.compact import digest
+from vgo_agent.agent.planning import VOCABULARY
+
 from .generate import BEGIN, END, TEMPLATE, TOKENS, UNKNOWN
 
 Array = Any

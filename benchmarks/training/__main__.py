@@ -1,4 +1,4 @@
-"""Make the small model again: `python -m vgo_agent.evals.training all --folder DIR`."""
+"""Make the small model again: `python -m benchmarks.training all --folder DIR`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from ...agent.model.chosen import SHIPPED_FILE
-from ...agent.planners.base import Planner
-from ...agent.planners.rules import Rules
-from ..contest.contestants import RandomLegal
-from ..recorded.folders import CASES
+from vgo_agent.agent.model.chosen import SHIPPED_FILE
+from vgo_agent.agent.planners.base import Planner
+from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.evals.contest.contestants import RandomLegal
+from vgo_agent.evals.recorded.folders import CASES
+
 from .generate import Split, TrainingExample, balanced, read_pairs, recorded, simulated, simulated_parts, write_pairs
 from .judge import PlannerScore, freely, judge, shipped, worlds
 
@@ -36,7 +37,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m vgo_agent.evals.training", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__)
     parser.add_argument("step", choices=(*STEPS, "all"))
     parser.add_argument("--folder", type=Path, required=True, help="where states are kept between the steps")
     parser.add_argument("--out", type=Path, default=SHIPPED_FILE, help="the model that is written and judged")
