@@ -129,7 +129,7 @@ def main() -> None:
 
 def talk(place: Path, recorded: Path, budget: int, into: Path) -> None:
     """Say it all; pictures go into a folder."""
-    program = [sys.executable, "-I", "-S", str(ROOT / "evals" / "workloads" / "cpu_hops.py")]
+    program = [sys.executable, "-I", "-S", str(ROOT / "evals/workloads/programs/memory.py"), "cpu-hops"]
     judged = ["--metric", "time_ms ([0-9.]+)", "--unit", "ms", "--budget", str(budget), "--allow", "process"]
     chat = join([CHAT, "chat", "--step", *judged, "--", *program])
     typist = Typist(place, join(["asciinema", "rec", "-q", "--overwrite", "-c", chat, str(recorded)]))

@@ -23,8 +23,7 @@ from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.recorded.schema import CaseFile, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.scores.effects import filled
-from vgo_agent.evals.workloads.registry import find
-from vgo_agent.evals.workloads.subject import subject_of
+from vgo_agent.evals.workloads.registry import find, subject_of
 from vgo_agent.evals.workloads.workload import SHIELDS
 from vgo_agent.knowledge.files import read_model
 

@@ -160,7 +160,7 @@ def only_here(workload: Workload, steady: bool) -> str:
 
 def _subject(workload: Workload, settings: UserSettings, steady: bool, arguments: argparse.Namespace) -> Subject:
     from ..agent.commands.subject import on_of
-    from .workloads.subject import subject_of
+    from .workloads.registry import subject_of
 
     kept = {
         "timeout_s": settings.timeout_s,

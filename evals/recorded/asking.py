@@ -19,7 +19,7 @@ from ...knowledge.loader import load as load_knowledge
 from ...tools.layers_here import named
 from ...tools.subject import Subject
 from ..workloads.registry import find
-from ..workloads.subject import subject_of as subject_of_workload
+from ..workloads.registry import subject_of as subject_of_workload
 from .draft import truth_of_workload
 from .folders import TRUTH
 from .program import again

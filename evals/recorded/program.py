@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ...knowledge.files import read_model
 from ...tools.subject import Subject
-from ..workloads.registry import find, surrounded
-from ..workloads.subject import subject_of
+from ..workloads.registry import find, subject_of, surrounded
 from .folders import CASE, RECORDING
 from .schema import CaseFile, Recording
 

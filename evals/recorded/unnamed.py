@@ -1,4 +1,4 @@
-"""A recording without the name of its program: a path such as `page_faults.py` would say what is to be found out."""
+"""A recording without the name of its program: an argument such as `page-faults` would say what is to be found out."""
 
 from __future__ import annotations
 

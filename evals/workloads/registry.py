@@ -1,24 +1,101 @@
-"""The workloads by name, and how each is started."""
+"""The workloads by name, what each needs of the machine, and how it is started."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
+import platform
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...knowledge.shape import Frozen
-from .build import build
-from .needs import LACKS
-from .surroundings import AROUND, PROGRAMS, evict, favoured
-from .workload import INPUT_BYTES, ISOLATED, OBEYS_ENVIRONMENT, Workload
+from ...tools.subject import Subject
+from .build import build, compiler, openmp
+from .surroundings import (
+    AROUND,
+    DELEGATED,
+    LOOPBACK_STEERING,
+    PROGRAMS,
+    evict,
+    favoured,
+    home_of,
+    input_folder,
+    neighbour_words,
+    whole_disk,
+)
+from .workload import INPUT_BYTES, ISOLATED, OBEYS_ENVIRONMENT, Need, Workload
 
 CHUNK_BYTES = 1 << 22
+
+
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+REAL_TIME = (sys.executable, *ISOLATED, "-c", "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))")
+Lack = Callable[[], str | None]
+"""Says what is lacking and its cure; None where nothing is."""
+
+
+def _unless(met: Callable[[], object], words: str) -> Lack:
+    return lambda: None if met() else words
+
+
+def _group(controller: str) -> Lack:
+    words = f"no control group with the controller {controller} can be made; {DELEGATED}"
+    return _unless(lambda: home_of(controller), words)
+
+
+def _no_disk() -> str | None:
+    if whole_disk(input_folder()):
+        return None
+    return f"{input_folder()} lies on no disk; set XDG_CACHE_HOME to a folder on one"
+
+
+def _small_pages() -> bool:
+    return not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text()
+
+
+def _ends_well(*words: str) -> bool:
+    """Try it in a child, so that nothing here changes."""
+    return subprocess.run(words, capture_output=True).returncode == 0
+
+
+LACKS: Mapping[Need, Lack] = {
+    "cc": _unless(compiler, "no C compiler was found; install one (such as gcc) or set CC to its path"),
+    "openmp": _unless(
+        openmp, "the C compiler has no OpenMP; install its runtime (gcc has libgomp, clang needs libomp-dev)"
+    ),
+    "2 cpus": _unless(
+        lambda: len(os.sched_getaffinity(0)) > 1,
+        "it needs two CPUs and one is allowed; start vgo-agent without taskset",
+    ),
+    "glibc": _unless(
+        lambda: platform.libc_ver()[0] == "glibc",
+        "it needs Python on glibc; use a Python of a distribution with glibc",
+    ),
+    "small pages": _unless(_small_pages, "huge pages are always on, so faults are few; choose malloc-churn"),
+    "cpu group": _group("cpu"),
+    "memory group": _group("memory"),
+    "io group": lambda: _no_disk() or _group("blkio")(),
+    "real time": _unless(
+        lambda: _ends_well(*REAL_TIME),
+        "real-time priority is refused; start vgo-agent as root, in a group that is granted real time",
+    ),
+    "deadline": _unless(
+        lambda: _ends_well(*neighbour_words("promised", 1)),
+        "the deadline policy is refused; start vgo-agent as root, with all CPUs, and nothing else under that policy",
+    ),
+    "packet steering": _unless(
+        lambda: os.access(LOOPBACK_STEERING, os.W_OK),
+        f"{LOOPBACK_STEERING} cannot be written; start vgo-agent as root, outside of containers",
+    ),
+    "disk": _no_disk,
+}
+"""For each need, what is lacking here and its cure."""
 
 
 class WorkloadsFile(Frozen):
@@ -72,6 +149,22 @@ def prepare(workload: Workload, folder: Path, steady: bool = False) -> PreparedW
     directory = str(folder) if workload.stays_in_folder else os.getcwd()
     command = (*program, *workload.arguments, *inputs, *(workload.steady if steady else ()))
     return PreparedWorkload(command, inputs, directory)
+
+
+def subject_of(workload: Workload, steady: bool) -> Subject:
+    """Build or write what the workload, or its steady twin, needs, and say how it is started."""
+    if steady and not has_twin(workload):
+        raise VgoError(f"The workload {workload.name} has no steady twin: it is steady itself; leave --steady out.")
+    command, inputs, directory = prepare(workload, _folder(workload), steady)
+    return Subject(command=command, argv=command, directory=directory, metric=workload.metric, unit="ms", inputs=inputs)
+
+
+def _folder(workload: Workload) -> Path:
+    if workload.stays_in_folder:
+        own = input_folder() / workload.name
+        own.mkdir(exist_ok=True)
+        return own
+    return input_folder() if workload.reads_input else Path.cwd()
 
 
 def has_twin(workload: Workload) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.evals.workloads.needs import LACKS
+from vgo_agent.evals.workloads.registry import LACKS
 from vgo_agent.evals.workloads.surroundings import PROGRAMS
 from vgo_agent.evals.workloads.workload import INPUT_BYTES
 
@@ -44,7 +44,7 @@ def test_the_walk_goes_over_as_much_memory_as_told(tmp_path: Path) -> None:
 def test_lists_that_hold_themselves_make_the_collector_run() -> None:
     program = (
         "import gc\n"
-        "from gc_pauses import make_and_drop\n"
+        "from interpreter import make_and_drop\n"
         "for share in (0, 100):\n"
         "    before = gc.get_stats()[0]['collections']\n"
         "    make_and_drop(share)\n"
@@ -92,9 +92,9 @@ def test_a_loud_neighbour_makes_the_program_wait(name: str, arguments: list[str]
     assert ended.waited_ns > 1_000_000
 
 
-@pytest.mark.parametrize("disturb", ["forked.disturb", "fork_storm.start_process"])
+@pytest.mark.parametrize("disturb", ["disturb", "start_process"])
 def test_a_neighbour_left_alone_ends(disturb: str) -> None:
-    program = f"import forked, fork_storm; forked.be_neighbour(True, 0, 1, {disturb})"
+    program = f"import beside; beside.be_neighbour(True, 0, 1, beside.{disturb})"
     done = subprocess.run([sys.executable, "-c", program], cwd=PROGRAMS, capture_output=True, timeout=4)
     assert (done.returncode, done.stdout) == (0, b".")
 

@@ -39,7 +39,7 @@ def test_importing_a_program_does_nothing(name: str) -> None:
 
 
 def test_a_program_that_reads_a_file_says_so() -> None:
-    words = [sys.executable, str(PROGRAMS / "cold_and_contended.py")]
+    words = [sys.executable, str(PROGRAMS / "beside.py"), "cold-and-contended"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "Give the file to read, such as one of 20 MB on a disk.\n")
 
@@ -86,7 +86,7 @@ def test_cold_cache_reads_from_the_disk_after_an_eviction_and_only_then(disk: Pa
 
 
 def test_the_hash_seed_reaches_the_interpreter(tmp_path: Path) -> None:
-    interpreter = ready("hash-seed", tmp_path)[:-1]
+    interpreter = ready("hash-seed", tmp_path)[:-2]
 
     def order(seed: str) -> str:
         words = [*interpreter, "-c", "print(list({'a', 'b', 'c', 'd', 'e', 'f'}))"]

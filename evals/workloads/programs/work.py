@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 MODULUS = (1 << 1279) - 1
 BLOCK_BYTES, BLOCKS = 256 * 1024, 6
-WARM_BYTES = 1_400_000
+
+
+def run(*programs: Callable[[], object]) -> None:
+    """Run the one that the first argument names; what stands behind that is its own."""
+    named = {program.__name__.replace("_", "-"): program for program in programs}
+    if sys.argv[1:2] == [] or sys.argv[1] not in named:
+        sys.exit(f"Name one of {', '.join(named)}.")
+    named[sys.argv.pop(1)]()
 
 
 def drawn(least: int, most: int) -> int:
@@ -71,20 +78,6 @@ def churn(batches: int, rounds: int) -> None:
         else:
             for _ in range(BLOCKS):
                 bytearray(BLOCK_BYTES)
-
-
-def copy_and_hop(hops: int, rounds: int) -> None:
-    """Do the same copies whatever `hops` is; hop to another allowed CPU before `hops` of them, evenly spread."""
-    cpus = sorted(os.sched_getaffinity(0))
-    warm = memoryview(bytearray(WARM_BYTES))
-    half = WARM_BYTES // 2
-    done = 0
-    for step in range(rounds):
-        if len(cpus) > 1 and due(step, hops, rounds):
-            done += 1
-            os.sched_setaffinity(0, {cpus[done % len(cpus)]})
-        warm[:half] = warm[half:]
-        warm[half:] = warm[:half]
 
 
 def read_all(file: int) -> None:

@@ -1,0 +1,64 @@
+"""Programs that Python itself makes vary: no counter of the system shows why. CPU times.
+
+The first argument names the program; the one behind it fixes what is otherwise drawn.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from work import amount, print_time, run
+
+WORDS = 1000
+MODULUS = (1 << 127) - 1
+LISTS, LIVE_LISTS = 60_000, 3_000
+
+
+def hash_seed() -> None:
+    """Search a set of words, in the order in which the set gives them, until the one wanted comes.
+
+    The order follows the hash seed that the interpreter draws at its start, so the search is a lottery; PYTHONHASHSEED
+    fixes the ticket (maybe a bad one). Argument: sorted, for the order of the alphabet.
+    """
+    words = {f"word{number}" for number in range(WORDS)}
+    order = sorted(words) if sys.argv[1:] else words
+
+    def search() -> None:
+        for word in order:
+            pow(3, MODULUS - 2, MODULUS)  # an examination costs something
+            if word == "word7":
+                return
+
+    print_time(search, time.process_time_ns)
+
+
+def gc_pauses() -> None:
+    """Make and drop 60000 small lists; a random share of them hold themselves, and only the collector frees those.
+
+    The rest is freed at once, when its last reference goes. How often the collector runs is nobody's business but the
+    interpreter's. Argument: the share in percent.
+    """
+    import gc
+
+    share = amount(0, 100)
+    live = [[None] for _ in range(LIVE_LISTS)]
+    make_and_drop(100)  # the memory for the garbage is there before the clock starts, whatever the share
+    gc.collect()
+    print_time(lambda: make_and_drop(share), time.process_time_ns)
+    live.clear()
+
+
+def make_and_drop(share: int) -> None:
+    """Make all lists; `share` percent of them, evenly spread, hold themselves."""
+    owed = 0
+    for _ in range(LISTS):
+        owed += share
+        fresh: list[object] = [None]
+        if owed >= 100:
+            owed -= 100
+            fresh[0] = fresh
+
+
+if __name__ == "__main__":
+    run(hash_seed, gc_pauses)
