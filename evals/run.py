@@ -29,8 +29,9 @@ from .contest.contestants import Factory, factory_of
 from .recorded.given import USUAL, Given
 from .recorded.recorded_case import RecordedCase, read_case
 from .recorded.truth import read_truth
+from .scores.effects import Score
 from .scores.results import ScoredAnswer
-from .scores.score import Score, scored
+from .scores.score import scored
 
 CONTESTANTS = "vgo_agent.evals.contest.contestants:CONTESTANTS"
 """Where the contestants stand, by name: each process imports them for itself."""

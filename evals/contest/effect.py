@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 from ...knowledge.shape import Frozen
@@ -27,32 +26,24 @@ class EffectRatios(Frozen):
     """With the claims of all pairs."""
 
 
+@functools.cache
 def measured_ratio(case: RecordedCase, mitigation: str) -> EffectRatios | None:
     """Compare the recorded pairs in which both runs count; None where fewer than two pairs or blocks do."""
-    made = _pairs(case, mitigation)
-    return _compared(made, case.recording.subject.lower_is_better) if made else None
+    if (arms := _arms(case, mitigation)) is None:
+        return None
+    found = compared({"": arms}, lower_is_better=case.recording.subject.lower_is_better)[""]
+    sd, cv, mean = (found.described.ratio(name).value for name in ("sd", "cv", "mean"))
+    return EffectRatios(sd=sd, cv=cv, mean=mean, pairs=found.described.baseline_runs, comparison=found)
 
 
+@functools.cache
 def family(case: RecordedCase) -> Mapping[str, Claim | TooFew]:
     """Claim the spread of every recorded mitigation, all one family: of dozens, some look good by luck."""
-    made = ((key, _pairs(case, key)) for key in case.recording.trials)
-    return _claimed(tuple((key, one) for key, one in made if one))
+    made = {key: _arms(case, key) for key in case.recording.trials}
+    return claims({key: arms for key, arms in made.items() if arms})
 
 
-class _Bytes(NamedTuple):
-    """Pairs, their outcomes as bytes of float64, so that the same ones are compared once."""
-
-    baseline: bytes
-    other: bytes
-    whole: int
-    unit: Literal["run", "block"]
-
-    @property
-    def arms(self) -> Arms:
-        return Arms(np.frombuffer(self.baseline), np.frombuffer(self.other), whole=self.whole, unit=self.unit)
-
-
-def _pairs(case: RecordedCase, mitigation: str) -> _Bytes | None:
+def _arms(case: RecordedCase, mitigation: str) -> Arms | None:
     trial = case.recording.trials.get(mitigation)
     rows = case.shown.rows("pairs", mitigation) if trial and trial.pairs else ()
     if trial is None or not rows:
@@ -61,7 +52,7 @@ def _pairs(case: RecordedCase, mitigation: str) -> _Bytes | None:
     if len(paired.baseline) // paired.whole < 2:
         return None
     unit: Literal["run", "block"] = "run" if trial.block == 1 else "block"
-    return _Bytes(paired.baseline.tobytes(), paired.other.tobytes(), paired.whole, unit)
+    return Arms(paired.baseline, paired.other, whole=paired.whole, unit=unit)
 
 
 def best_of(case: RecordedCase, accepted: Sequence[str]) -> tuple[str, float] | None:
@@ -72,15 +63,3 @@ def best_of(case: RecordedCase, accepted: Sequence[str]) -> tuple[str, float] | 
     found = {key: measured_ratio(case, key) for key in accepted}
     ratios = {key: one.sd for key, one in found.items() if one is not None and one.sd is not None}
     return min(ratios.items(), key=lambda item: item[1], default=None)
-
-
-@functools.cache
-def _claimed(made: tuple[tuple[str, _Bytes], ...]) -> Mapping[str, Claim | TooFew]:
-    return claims({key: one.arms for key, one in made})
-
-
-@functools.cache
-def _compared(made: _Bytes, lower_is_better: bool) -> EffectRatios:
-    found = compared({"": made.arms}, lower_is_better=lower_is_better)[""]
-    sd, cv, mean = (found.described.ratio(name).value for name in ("sd", "cv", "mean"))
-    return EffectRatios(sd=sd, cv=cv, mean=mean, pairs=found.described.baseline_runs, comparison=found)

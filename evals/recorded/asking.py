@@ -15,16 +15,16 @@ from ...agent.commands.subject import subject_of
 from ...agent.progress import Lines
 from ...agent.settings import UserSettings, effective
 from ...knowledge.errors import VgoError
+from ...knowledge.files import read_model
 from ...knowledge.loader import load as load_knowledge
 from ...tools.layers_here import named
 from ...tools.subject import Subject
 from ..workloads.registry import find
 from ..workloads.registry import subject_of as subject_of_workload
 from .draft import truth_of_workload
-from .folders import TRUTH
-from .program import again
+from .folders import CASE, RECORDING, TRUTH
 from .recording_plan import RecordingPlan
-from .schema import Truth
+from .schema import CaseFile, Recording, Truth
 from .truth import nearest, read_truth
 
 FLAGS = ("layers", "timeout", "on_failure", "quiet")
@@ -41,7 +41,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> RecordingPlan:
     if arguments.command:
         workload, steady, subject = "", False, subject_of(arguments, settings)
     elif (arguments.parent / key).is_dir():
-        workload, steady, subject = again(arguments.parent / key)
+        workload, steady, subject = _again(arguments.parent / key)
     else:
         workload, steady = find(arguments.name).name, arguments.steady
         subject = subject_of_workload(find(workload), steady)
@@ -66,6 +66,14 @@ def asked_for(arguments: argparse.Namespace, key: str) -> RecordingPlan:
     except ValidationError as error:
         first = error.errors()[0]
         raise VgoError(f"--{first['loc'][0]} {first['input']}: {first['msg']}; choose another value.") from error
+
+
+def _again(folder: Path) -> tuple[str, bool, Subject]:
+    """The workload of a case, whether it is its twin, and the program: to record it anew."""
+    file = read_model(folder / CASE, CaseFile)
+    if file.workload:
+        return file.workload, file.steady, subject_of_workload(find(file.workload), file.steady)
+    return "", False, read_model(folder / RECORDING, Recording).subject
 
 
 def truth_so_far(folder: Path, asked: RecordingPlan, lines: Lines) -> Truth | None:

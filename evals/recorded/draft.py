@@ -15,33 +15,10 @@ from ..workloads.registry import find
 from ..workloads.workload import STILL
 from .bench import BATCHES, SHARE
 from .recording_plan import RecordingPlan
-from .schema import CaseFile, Truth
+from .schema import ByHand, CaseFile, Truth
 
 TRUTH_TITLE = "What is right; no contestant sees it before its answer."
 QUESTION = "What my program measures varies from run to run, though it does the same each time. Why, and what cures it?"
-CASE_COMMENTS = {
-    "title": "One line for tables.",
-    "question": "As a user asks, in symptoms; it names no cause.",
-    "split": "train, or held-out: those are for judging only, no model is trained on them.",
-    "tags": "Words to group cases by.",
-    "difficulty": "1: one loud cause; 2: a weak one, or several; 3: nothing that counters show, or a trap.",
-    "limits": "Of each diagnosis; the runs that were recorded allow no more than these.",
-    "history": "Changes since it was recorded, each with its date and reason.",
-}
-TRUTH_COMMENTS = {
-    "verdicts": "Those that are right, whole or only cause or remedy: cause explained | not visible | not sought,\n"
-    "# remedy confirmed | observed | refuted | undecided | not tried; steady; unusable.",
-    "causes": "Keys of the factors that must be named, all of them (`vgo-agent search WORDS`\n"
-    "# finds them, `vgo-agent explain KEY` tells more).",
-    "also_true": "Keys of factors that are no mistake to name: they move with the cause.",
-    "accepted": "Keys of mitigations that may be claimed (`vgo-agent mitigations` lists them,\n"
-    "# with `--factor KEY` those of a cause).",
-    "must_not_help": "Keys of mitigations that may not be.",
-    "unproved": "Those of both that no pairs bear out, with the reason; the recorder says why some were not measured.",
-    "control": "true: nothing is to be mended: any claimed mitigation is a false alarm, and any cause but those above.",
-    "why": "How the truth is known.",
-    "history": "Changes, each with its date and the reason why the old one was wrong.",
-}
 
 
 def truth_of_workload(name: str, steady: bool) -> Truth:
@@ -98,15 +75,15 @@ def limits_for(asked: RecordingPlan) -> Limits:
 
 
 def case_yaml(file: CaseFile) -> str:
-    """Render it with a comment above each field that a person may change."""
+    """Render it with a comment above each field."""
     shown = file.model_dump(mode="json")
     shown["limits"] = file.limits.model_dump(mode="json", exclude_defaults=True)
-    return _commented("What may be known before the answer.", shown, CASE_COMMENTS)
+    return _commented("What may be known before the answer.", shown, CaseFile)
 
 
 def truth_yaml(truth: Truth) -> str:
     """Render a truth that is known."""
-    return _commented(TRUTH_TITLE, truth.model_dump(mode="json"), TRUTH_COMMENTS)
+    return _commented(TRUTH_TITLE, truth.model_dump(mode="json"), Truth)
 
 
 def truth_to_fill(seal: str, causes: Sequence[str], ranked: Mapping[str, float] | None) -> str:
@@ -116,9 +93,7 @@ def truth_to_fill(seal: str, causes: Sequence[str], ranked: Mapping[str, float] 
     """
     empty: dict[str, Any] = dict.fromkeys(Truth.model_fields, [])
     shown = {**empty, "causes": list(causes), "unproved": {}, "control": False, "why": ""}
-    told = {name: f"\n# {words}" for name, words in _ranked_words(causes, ranked) if words}
-    comments = {name: f"{words}{told.get(name, '')}" for name, words in TRUTH_COMMENTS.items()}
-    return _commented(f"{TRUTH_TITLE} Fill it in, then: {seal}", shown, comments)
+    return _commented(f"{TRUTH_TITLE} Fill it in, then: {seal}", shown, Truth, dict(_ranked_words(causes, ranked)))
 
 
 def _ranked_words(causes: Sequence[str], ranked: Mapping[str, float] | None) -> Iterator[tuple[str, str]]:
@@ -132,11 +107,11 @@ def _ranked_words(causes: Sequence[str], ranked: Mapping[str, float] | None) -> 
     yield "also_true", f"This profile ranks as visible: {shown}."
 
 
-def _commented(title: str, shown: Mapping[str, Any], comments: Mapping[str, str]) -> str:
+def _commented(title: str, shown: Mapping[str, Any], kind: type[ByHand], told: Mapping[str, str] | None = None) -> str:
     lines = [f"# {title}\n"]
     for name, value in shown.items():
-        if name in comments:
-            lines.append(f"# {comments[name]}\n")
+        comment = f"{kind.model_fields[name].description or ''}\n{(told or {}).get(name, '')}"
+        lines += [f"# {line}\n" for line in comment.splitlines() if line]
         within = None if isinstance(value, list | dict) else False  # a list stands in one line, the rest does not
         lines.append(yaml.safe_dump({name: value}, default_flow_style=within, sort_keys=False, width=110))
     return "".join(lines)

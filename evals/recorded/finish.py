@@ -77,7 +77,7 @@ def _write(recorder: Recorder, folder: Path) -> None:
     workshop = recorder.workshop
     kept = workshop.surveyed()
     assert kept is not None
-    tried = workshop.all_tried()
+    tried = workshop.tried()
     parts = list(_parts(recorder, tried))
     layers = _layers(workshop, parts)
     write_table(folder / TABLE, parts, layers.values())

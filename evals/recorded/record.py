@@ -35,9 +35,9 @@ from ...tools.rank_factors import RankArguments, RankResult
 from ...tools.registry import TOOLS
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
-from ...tools.subject import Limits
+from ...tools.subject import Limits, Subject
+from ..workloads.registry import find, subject_of, surrounded
 from .bench import BATCHES
-from .program import standing
 from .recorded_case import definition
 from .recording_plan import (
     FEW,
@@ -133,18 +133,19 @@ class Recorder:
         assert kept is not None
         blind = untold(self._case("rank", kept.machine, ()), ranking.uncounted if ranking else ())
         every = wanted(self.asked, self.truth, found, blind, self.known)
-        if all(self.workshop.tried(one.key) for one in every):
+        if all(one.key in self.workshop.tried() for one in every):
             return
         with self._at_work() as (bench, machine):
             case = self._case("pairs", machine, ())
             possible = self._possible(every, case)
             rows = self.workshop.rows("baseline")
             self._fit(statistics.median(row["wall_s"] for row in rows), len(possible), refuse=False)
-            left = [one for one in possible if not self.workshop.tried(one.key)]
+            tried = self.workshop.tried()
+            left = [one for one in possible if one.key not in tried]
             for place, mitigation in enumerate(left, 1):
                 self.lines.say(f"{mitigation.key} ({place} of {len(left)})")
                 columns = telling_columns(mitigation, self.truth, found, self.known)
-                self.workshop.keep_tried(mitigation.key, self._tried(mitigation, columns, bench, case))
+                self.workshop.keep(f"tried-{mitigation.key}", self._tried(mitigation, columns, bench, case))
 
     def _possible(self, every: Sequence[Mitigation], case: Case) -> list[Mitigation]:
         """Leave out what cannot be had here, before the time is divided; tell it in one line a reason."""
@@ -153,8 +154,8 @@ class Recorder:
             keys = [key for key, reason in whys.items() if reason == why]
             self.lines.say(f"left out, {why}: {', '.join(keys)}")
             for key in keys:
-                if self.workshop.tried(key) is None:
-                    self.workshop.keep_tried(key, MitigationRecording(refused=why))
+                if key not in self.workshop.tried():
+                    self.workshop.keep(f"tried-{key}", MitigationRecording(refused=why))
         return [one for one in every if not whys[one.key]]
 
     def _why_not(self, mitigation: Mitigation, machine: Machine, busy: float | None) -> str:
@@ -173,7 +174,7 @@ class Recorder:
             if not refuse:  # the runs are made
                 sizes = sizes._replace(runs=self.asked.runs)
             self.asked = self.asked.model_copy(update=sizes._asdict())
-            self.workshop.keep_asked(self.asked)
+            self.workshop.keep("asked", self.asked)
         self.lines.say(words(sizes, run_s, mitigations))
 
     def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> MitigationRecording:
@@ -218,7 +219,7 @@ class Recorder:
     def _at_work(self) -> Iterator[tuple[Bench, Machine]]:
         """Have the bench, the program and what must hold around it, and the machine as it is within."""
         asked = self.asked
-        with standing(asked.subject, asked.workload, asked.steady), Spawner() as spawner:
+        with _standing(asked.subject, asked.workload, asked.steady), Spawner() as spawner:
             machine = surveyed(asked.subject, self.known.mitigations.values())
             bench = Bench(
                 subject=asked.subject,
@@ -243,7 +244,8 @@ class Recorder:
         choice = choose(self.asked.layers, bench)
         described = write_layers(bench.described_by(choice.layers))
         (self.workshop.path / LAYERS).write_bytes(described)
-        self.workshop.keep_survey(Surveyed(machine=machine, layers=choice.layers, unavailable=dict(choice.unavailable)))
+        survey = Surveyed(machine=machine, layers=choice.layers, unavailable=dict(choice.unavailable))
+        self.workshop.keep("surveyed", survey)
         return choice
 
     def _case(self, call_id: str, machine: Machine, layers: tuple[str, ...], bench: Bench | None = None) -> Case:
@@ -286,6 +288,17 @@ def record(recorder: Recorder) -> None:
 def recorder_of(workshop: Workshop, truth: Truth | None, lines: Lines) -> Recorder:
     """Take what was asked for from the workshop."""
     return Recorder(workshop.asked(), workshop, truth, lines, load_knowledge())
+
+
+@contextmanager
+def _standing(subject: Subject, workload: str, steady: bool) -> Iterator[None]:
+    """Have the workload's surroundings, its files as they should be at the beginning; nothing for another program."""
+    if not workload:
+        yield
+        return
+    subject_of(find(workload), steady)
+    with surrounded(find(workload), steady):
+        yield
 
 
 def _refuse_another(before: Machine, now: Machine) -> None:

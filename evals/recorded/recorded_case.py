@@ -59,16 +59,16 @@ class ShownCase:
         return tuple(_pairs(self.rows("pairs", mitigation), mitigation))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecordedCase:
-    """One case; its table is read when it is first asked for."""
+    """One case, read when it is first asked for. No two are equal, so that what is computed of one is kept by it."""
 
     folder: Path
     file: CaseFile
     recording: Recording
     layers: dict[str, Layer]
     """By spec, as they were when it was recorded."""
-    ticket: object = field(default_factory=object, compare=False)
+    ticket: object = field(default_factory=object)
 
     @cached_property
     def table(self) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from ...knowledge.shape import Frozen
 from ...tools.machine import Machine
@@ -20,16 +20,25 @@ Series = Literal["baseline", "profile", "pairs"]
 Key = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 
 
-class CaseFile(Frozen):
+class ByHand(Frozen):
+    """A file that a person may change: what is said of its fields here stands in it as comments."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class CaseFile(ByHand):
     """`case.yaml`: what may be known before the answer."""
 
     key: Key
     """Name of the folder."""
     title: str
+    """One line for tables."""
     question: str
-    """As a user asks, in symptoms."""
+    """As a user asks, in symptoms; it names no cause."""
     split: Literal["train", "held-out"]
+    """train, or held-out: those are for judging only, no model is trained on them."""
     tags: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Words to group cases by."""
     difficulty: Literal[1, 2, 3]
     """1: one loud cause; 2: a weak one, or several; 3: nothing that counters show, or a trap."""
     workload: str = ""
@@ -39,27 +48,31 @@ class CaseFile(Frozen):
     made_by: str
     """The command that records it again, or how it was made."""
     limits: Limits = Limits()
+    """Of each diagnosis; the runs that were recorded allow no more than these."""
     history: tuple[str, ...] = ()
     """Changes since it was recorded, each with its date and reason."""
 
 
-class Truth(Frozen):
+class Truth(ByHand):
     """`truth.yaml`: what is right. It is read after the answer; only the oracle reads it before."""
 
     verdicts: Annotated[tuple[TitlePattern, ...], Field(min_length=1)]
-    """Those that are right: titles, or their halves, such as `remedy confirmed`."""
+    """Those that are right, whole or only cause or remedy: cause explained | not visible | not sought,
+    remedy confirmed | observed | refuted | undecided | not tried; steady; unusable."""
     causes: tuple[str, ...] = ()
-    """Keys of the factors that must be named, all of them."""
+    """Keys of the factors that must be named, all of them (`vgo-agent search WORDS`
+    finds them, `vgo-agent explain KEY` tells more)."""
     also_true: tuple[str, ...] = ()
     """Keys of factors that are no mistake to name: they move with the cause."""
     accepted: tuple[str, ...] = ()
-    """Keys of mitigations that may be claimed."""
+    """Keys of mitigations that may be claimed (`vgo-agent mitigations` lists them,
+    with `--factor KEY` those of a cause)."""
     must_not_help: tuple[str, ...] = ()
     """Keys of mitigations that may not be."""
     unproved: dict[str, str] = {}
     """Those of both that no pairs bear out, with the reason; the recorder fills in why some were not measured."""
     control: bool = False
-    """There is nothing to mend: any mitigation that is claimed is a false alarm, and any cause but those named here."""
+    """true: nothing is to be mended: any claimed mitigation is a false alarm, and any cause but those above."""
     why: str
     """How the truth is known."""
     history: tuple[str, ...] = ()

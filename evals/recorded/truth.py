@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.loader import Knowledge
@@ -21,22 +19,6 @@ FACTORS = ("causes", "also_true")
 MITIGATIONS = ("accepted", "must_not_help")
 REFUSED, NOT_IN_FORCE = "refused: ", "not in force: "
 MENDED = "remedy confirmed"
-_KEYS = "list keys, for example [{}], or [] where there is none."
-FIELDS: dict[str, tuple[type, str]] = {
-    "verdicts": (list, "list at least one that is right, for example [remedy confirmed]."),
-    "causes": (list, _KEYS.format("page_faults")),
-    "also_true": (list, _KEYS.format("context_switches")),
-    "accepted": (list, _KEYS.format("pin_to_cpu")),
-    "must_not_help": (list, _KEYS.format("pin_to_cpu")),
-    "unproved": (
-        dict,
-        "write `KEY: REASON` for each, for example {thp_always: it needs root}, or {} where there is none.",
-    ),
-    "control": (bool, "write true or false."),
-    "why": (str, "write in a sentence how you know what is right."),
-    "history": (list, "list sentences, each with its date, or [] where there is none."),
-}
-"""Of what kind each is, and what to write where it is not."""
 
 
 def read_truth(folder: Path) -> Truth:
@@ -44,10 +26,7 @@ def read_truth(folder: Path) -> Truth:
     path = folder / TRUTH
     if not path.exists():
         raise VgoError(f"{path} is missing: write what is right there, then `{sealing(folder)}`.")
-    try:
-        truth = read_model(path, Truth)
-    except VgoError as error:
-        raise VgoError(_what_to_write(path) or str(error)) from error
+    truth = read_model(path, Truth)
     if twice := duplicate_keys(path):
         raise VgoError(f"{path}: the key {twice[0]} stands twice. Keep one.")
     _refuse_unknown(path, truth)
@@ -76,20 +55,6 @@ def _denied(truth: Truth) -> Iterator[str]:
         yield f"{truth.accepted[0]} is accepted, but {MENDED} is no right verdict. Add it, or empty accepted."
     if truth.verdicts == (MENDED,) and not truth.accepted:
         yield f"only {MENDED} is right, but nothing is accepted. Name what may be claimed, or another verdict."
-
-
-def _what_to_write(path: Path) -> str:
-    """Say what to write where a field is empty or of another kind; empty where something else is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        said = yaml.load(text, Loader=yaml.CSafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return ""
-    for field, (kind, cure) in FIELDS.items() if isinstance(said, dict) else ():
-        if field in said and (not isinstance(said[field], kind) or (field == "verdicts" and not said[field])):
-            line = next((n for n, words in enumerate(text.splitlines(), 1) if words.startswith(f"{field}:")), 1)
-            return f"{path}, line {line}: {field}: {cure}"
-    return ""
 
 
 def _refuse_unknown(path: Path, truth: Truth) -> None:

@@ -61,7 +61,7 @@ class Workshop:
         except OSError as error:
             raise VgoError(f"Cannot write in {cases} ({error.strerror}); name another folder with --out.") from error
         workshop = cls(RunFolder(path))
-        workshop.keep_asked(asked)
+        workshop.keep("asked", asked)
         return workshop
 
     @classmethod
@@ -88,21 +88,17 @@ class Workshop:
         return self.folder.partial
 
     def asked(self) -> RecordingPlan:
-        """What was to be recorded when it began."""
+        """What was to be recorded when it began, or after it was fitted into the time that there is."""
         return read_model(self.path / "asked.json", RecordingPlan)
-
-    def keep_asked(self, asked: RecordingPlan) -> None:
-        """Keep what is to be recorded, after it was fitted into the time that there is."""
-        write(self.path / "asked.json", asked.model_dump_json(indent=1).encode())
 
     def surveyed(self) -> Surveyed | None:
         """The first survey; None before it."""
         path = self.path / "surveyed.json"
         return read_model(path, Surveyed) if path.exists() else None
 
-    def keep_survey(self, surveyed: Surveyed) -> None:
-        """Keep the first survey."""
-        write(self.path / "surveyed.json", surveyed.model_dump_json(indent=1).encode())
+    def keep(self, name: str, what: RecordingPlan | Surveyed | MitigationRecording) -> None:
+        """Keep `asked`, `surveyed`, or what became of a mitigation (`tried-KEY`), whose rows stand already."""
+        write(self.path / f"{name}.json", what.model_dump_json(indent=1).encode())
 
     def record(self) -> Record:
         """The finished calls of the tools."""
@@ -115,19 +111,10 @@ class Workshop:
         finished = Finished(name, tool, arguments, outcome.result.model_dump(mode="json"), artefacts)
         write(self.path / f"{name}.json", json.dumps(asdict(finished)).encode())
 
-    def tried(self, mitigation: str) -> MitigationRecording | None:
-        """What became of a mitigation; None before it was tried."""
-        path = self.path / f"tried-{mitigation}.json"
-        return read_model(path, MitigationRecording) if path.exists() else None
-
-    def all_tried(self) -> dict[str, MitigationRecording]:
-        """What became of every mitigation, by key."""
+    def tried(self) -> dict[str, MitigationRecording]:
+        """What became of the mitigations that were tried, by key."""
         paths = sorted(self.path.glob("tried-*.json"))
         return {path.stem.removeprefix("tried-"): read_model(path, MitigationRecording) for path in paths}
-
-    def keep_tried(self, mitigation: str, tried: MitigationRecording) -> None:
-        """Keep what became of it; its rows stand already."""
-        write(self.path / f"tried-{mitigation}.json", tried.model_dump_json(indent=1).encode())
 
     def rows(self, series: str) -> list[Row]:
         """Rows of a finished series."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from ...knowledge.shape import Frozen
 from ...tools.claim import Claim, TooFew
 from ...tools.claim_words import interval
 from ...tools.comparison import below
@@ -14,28 +15,34 @@ from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 from ..recorded.truth import NOT_IN_FORCE, REFUSED, why_not
 
-ValueWithReason = tuple[float | None, str]
-"""A value, None where it does not apply, and the reason."""
 GAINS = ("sd_ratio", "cv_ratio", "mean_ratio", "regret")
 UNCHANGED = EffectRatios(sd=1.0, cv=1.0, mean=1.0)
 
 
-def effects(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str, ValueWithReason]:
+class Score(Frozen):
+    """One score of one answer."""
+
+    value: float | None
+    """None: it does not apply, and the reason says why."""
+    reason: str
+
+
+def effects(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
     """Give the measured ratios of what was claimed, its regret, and whether it costs what was not told."""
     measured, reason = _of(answer.mitigation, case)
     if measured is None:
-        return dict.fromkeys((*GAINS, "untold_cost"), (None, reason))
+        return dict.fromkeys((*GAINS, "untold_cost"), Score(value=None, reason=reason))
     return {**_gains(measured, reason, truth, case), "untold_cost": _untold_cost(measured, answer, case)}
 
 
-def _gains(measured: EffectRatios, reason: str, truth: Truth, case: RecordedCase) -> dict[str, ValueWithReason]:
+def _gains(measured: EffectRatios, reason: str, truth: Truth, case: RecordedCase) -> dict[str, Score]:
     """Judge what was gained where something can be: what a claim does elsewhere is no gain to be averaged with."""
     if not truth.accepted:
-        return dict.fromkeys(GAINS, (None, "No mitigation is known to help."))
+        return dict.fromkeys(GAINS, Score(value=None, reason="No mitigation is known to help."))
     return {
-        "sd_ratio": (measured.sd, reason),
-        "cv_ratio": (measured.cv, reason),
-        "mean_ratio": (measured.mean, reason),
+        "sd_ratio": Score(value=measured.sd, reason=reason),
+        "cv_ratio": Score(value=measured.cv, reason=reason),
+        "mean_ratio": Score(value=measured.mean, reason=reason),
         "regret": _regret(measured, truth, case),
     }
 
@@ -49,22 +56,23 @@ def _of(mitigation: str, case: RecordedCase) -> tuple[EffectRatios | None, str]:
     return measured, f"{mitigation}, over all its recorded pairs."
 
 
-def _regret(measured: EffectRatios, truth: Truth, case: RecordedCase) -> ValueWithReason:
+def _regret(measured: EffectRatios, truth: Truth, case: RecordedCase) -> Score:
     """Hold it against the best accepted mitigation; less than that is luck, of what is not known to help."""
     best, least = best_of(case, truth.accepted) or ("none", 1.0)
     if measured.sd is None or not least:
-        return None, "An SD of 0 makes the ratio undefined."
-    return max(1.0, measured.sd / least), f"The best recorded one is {best}, SD ratio {least:.3g}."
+        return Score(value=None, reason="An SD of 0 makes the ratio undefined.")
+    return Score(value=max(1.0, measured.sd / least), reason=f"The best recorded one is {best}, SD ratio {least:.3g}.")
 
 
-def _untold_cost(measured: EffectRatios, answer: ContestAnswer, case: RecordedCase) -> ValueWithReason:
+def _untold_cost(measured: EffectRatios, answer: ContestAnswer, case: RecordedCase) -> Score:
     if not answer.mitigation or measured.mean is None:
-        return None, "Nothing is claimed."
+        return Score(value=None, reason="Nothing is claimed.")
     lower = case.recording.subject.lower_is_better
+    words = f"The mean is {measured.mean:.3g} times the baseline's"
     if not costly(measured.mean, lower):
-        return 0.0, f"The mean is {measured.mean:.3g} times the baseline's."
+        return Score(value=0.0, reason=f"{words}.")
     said = "as the answer warns" if answer.price_told else "of which the answer does not warn"
-    return float(not answer.price_told), f"The mean is {measured.mean:.3g} times the baseline's, {said}."
+    return Score(value=float(not answer.price_told), reason=f"{words}, {said}.")
 
 
 HELPS_BELOW = 0.8

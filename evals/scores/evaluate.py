@@ -15,8 +15,9 @@ from ..recorded.gate import UnsoundCase, load_cases
 from ..recorded.given import USUAL, Given
 from ..recorded.recorded_case import RecordedCase
 from ..run import CONTESTANTS, Contest, EvaluationPace, EvaluationTask, registry, rows
+from .effects import Score
 from .results import Results, ScoredAnswer, case_description, origin
-from .score import KINDS, Score
+from .score import KINDS
 from .summary import Summed, by_case, cases_by, summarise
 
 AnswerKey = tuple[str, str, int]

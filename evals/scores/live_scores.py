@@ -21,8 +21,9 @@ from ..contest.answer import PRICE, ContestAnswer
 from ..recorded.draft import truth_of_workload
 from ..workloads.registry import has_twin
 from ..workloads.workload import INTERFERENCE, SHIELDS, Workload
+from .effects import Score
 from .evaluate import LIVE_SD_RATIO
-from .score import Score, claims
+from .score import claims
 from .summary import geometric_mean, wilson
 from .tables import TextTable
 

@@ -20,7 +20,7 @@ from ..contest.answer import ContestAnswer
 from ..recorded.folders import MANIFEST
 from ..recorded.gate import UnsoundCase
 from ..recorded.recorded_case import RecordedCase
-from .score import Score
+from .effects import Score
 
 
 class CaseDescription(Frozen):

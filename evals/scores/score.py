@@ -18,12 +18,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from ...knowledge.shape import Frozen
 from ...tools.verdict import TITLES, matches
 from ..contest.answer import ContestAnswer
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
-from .effects import effects
+from .effects import Score, effects
 
 NAMES_NO_CAUSE = frozenset({"cause not visible", "steady", "unusable"})
 """Verdicts that claim no cause: where nothing else is right, there is none to name."""
@@ -31,19 +30,11 @@ UNDECIDED = ("unusable", "remedy undecided")
 RAN_OUT = re.compile(r"no (further )?run (of|with) ")
 
 
-class Score(Frozen):
-    """One score of one answer."""
-
-    value: float | None
-    """None: it does not apply, and the reason says why."""
-    reason: str
-
-
 def scored(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
     """Judge one answer by everything but the wall clock."""
     return {
         **claims(answer, truth),
-        **{name: Score(value=value, reason=reason) for name, (value, reason) in effects(answer, truth, case).items()},
+        **effects(answer, truth, case),
         "evidence": _evidence(answer),
         **_spent(answer),
     }

@@ -103,7 +103,7 @@ def test_the_measured_ratio_is_that_of_all_recorded_pairs(cases: Cases) -> None:
 def test_a_ratio_is_worked_out_once(cases: Cases) -> None:
     found = measured_ratio(cases["faults"], HELPS)
     assert found is not None
-    assert measured_ratio(read_case(cases["faults"].folder), HELPS) is found
+    assert measured_ratio(cases["faults"], HELPS) is found
 
 
 def test_a_pair_of_which_one_run_failed_does_not_count(tmp_path: Path) -> None:

@@ -195,19 +195,19 @@ def no_layers(case: Path) -> None:
         (unknown_factor, "also_true: there is no factor page_fault; did you mean page_faults?"),
         (unknown_mitigation, "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?"),
         (control_with_a_cause, "a control has neither causes nor accepted mitigations"),
-        (
-            unfilled_truth,
-            "truth.yaml, line 1: verdicts: list at least one that is right, for example [remedy confirmed].",
-        ),
+        (unfilled_truth, "truth.yaml, line 1: verdicts: has too few entries; give at least 1."),
         (
             truth_of("verdicts: [remedy confirmed]", "causes:"),
-            "line 2: causes: list keys, for example [page_faults], or []",
+            "line 2: causes: is no list; write one, such as [a, b].",
         ),
         (
             truth_of("verdicts: [remedy confirmed]", "accepted: jemalloc"),
-            "line 2: accepted: list keys, for example [pin_to",
+            "line 2: accepted: is no list; write one, such as [a, b].",
         ),
-        (truth_of("verdicts: [remedy undecided]", "control: yes, sir"), "line 2: control: write true or false."),
+        (
+            truth_of("verdicts: [remedy undecided]", "control: yes, sir"),
+            "line 2: control: is neither true nor false; write one of them.",
+        ),
         (
             truth_of("verdicts: [cause not visible]", "accepted: [pin_to_cpu]"),
             "pin_to_cpu is accepted, but remedy confirmed is no right verdict. Add it, or empty accepted.",

@@ -12,7 +12,8 @@ from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.evals.recorded.schema import Truth
-from vgo_agent.evals.scores.score import KINDS, Score, scored
+from vgo_agent.evals.scores.effects import Score
+from vgo_agent.evals.scores.score import KINDS, scored
 
 from .cases_made import HELPS, MITIGATIONS, made_case
 

@@ -13,10 +13,10 @@ from scipy.stats import binomtest
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.recorded.gate import UnsoundCase
 from vgo_agent.evals.scores.difference import difference
+from vgo_agent.evals.scores.effects import Score
 from vgo_agent.evals.scores.evaluate import missed
 from vgo_agent.evals.scores.page import markdown
 from vgo_agent.evals.scores.results import CaseDescription, Results, ScoredAnswer
-from vgo_agent.evals.scores.score import Score
 from vgo_agent.evals.scores.summary import (
     cases_by,
     duel,
