@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...agent.render.markdown import markdown_page
+from ...agent.render.terminal import terminal_text
 from ...agent.report.numbers import ABSENT, number, percent, ratio
-from ...agent.terminal import table
 from ...knowledge.shape import Frozen
+from ...tools.document import Document, Facts, Listing, Statement, Table
 from ...tools.remedies import costly
 from ...tools.verdict import Verdict, confirmed, factors_found, from_json, matches, title
 from ..contest.answer import PRICE, ContestAnswer
@@ -23,6 +25,7 @@ from ..workloads.registry import has_twin
 from ..workloads.workload import INTERFERENCE, SHIELDS, Workload
 from .effects import Score
 from .evaluate import LIVE_SD_RATIO
+from .results import Origin, made_by
 from .score import claims
 from .summary import geometric_mean, wilson
 from .tables import TextTable
@@ -68,15 +71,9 @@ class LiveRow(Frozen):
     run_dir: str = ""
 
 
-class LiveResults(Frozen):
+class LiveResults(Origin):
     """Live diagnoses on one machine."""
 
-    made: str
-    command: str
-    """The command line."""
-    version: str
-    commit: str
-    knowledge: str
     machine: str
     stopped: str = ""
     """Why not all that was asked for was run."""
@@ -237,20 +234,26 @@ def live_lines(results: LiveResults) -> list[str]:
 
 def live_words(results: LiveResults) -> str:
     """Write the table, what it comes to, and what failed and why."""
-    wrong = [f"{row.name}: {row.why}" for row in results.rows if row.why and not row.skipped]
-    left = [f"{row.name}: not run: {row.why}" for row in results.rows if row.skipped]
-    legend = [f"{name}: {words}" for name, words in LEGEND.items()]
-    head = [line for line in (results.stopped, results.machine) if line]
-    blocks = [head, [table(*live_table(results))], live_lines(results), legend, wrong, left]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+    return terminal_text(_document(results))
 
 
 def live_markdown(results: LiveResults) -> str:
     """Write the same as Markdown."""
-    from ...prompts.render import render
+    return markdown_page(_document(results))
 
-    shown = {"table": live_table(results), "lines": live_lines(results), "legend": LEGEND}
-    return render("live.md.j2", results=results, **shown)
+
+def _document(results: LiveResults) -> Document:
+    wrong = (f"{row.name}: {'not run: ' if row.skipped else ''}{row.why}" for row in results.rows if row.why)
+    blocks = (
+        Statement(made_by(results)),
+        Statement(f"The machine: {results.machine}."),
+        Statement(results.stopped),
+        Table(*live_table(results)),
+        Listing(tuple(live_lines(results))),
+        Listing(tuple(wrong)),
+        Facts(tuple(LEGEND.items())),
+    )
+    return Document("Live: the workloads run for real", "live evaluation", blocks)
 
 
 def _cells(row: LiveRow) -> tuple[str, ...]:

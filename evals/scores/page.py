@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator
 
 import numpy as np
-from markupsafe import Markup
 from matplotlib.axes import Axes
 
+from ...agent.render.html import html_page
+from ...agent.render.markdown import markdown_page
 from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
-from ...agent.report.figures import Floats
-from ...prompts.render import render
+from ...tools.document import Block, Document, Facts, Figure, Headline, Listing, Section, Statement, Table
 from .difference import Difference
 from .evaluate import bound_of, missed
-from .results import Results
+from .results import Results, made_by
 from .score import COLUMNS, KINDS
 from .summary import Grouping, Summed, by_case, cases_by, summarise
 from .tables import (
@@ -23,7 +23,6 @@ from .tables import (
     duel_line,
     duels,
     failure_lines,
-    failures,
     grid,
     notes,
     overview,
@@ -69,13 +68,33 @@ ROW = 0.3
 """Inches that a line of a picture takes."""
 MOST_TAGS = 12
 """Those of the most cases are drawn; the table has all."""
+UNCLAIMED = "Who claims no mitigation where one helps is scored with what that comes to."
 MOST_REGRET = 20.0
 """Beyond it a regret sits on the edge of the picture."""
 
 
-def pictures(results: Results) -> Mapping[str, str]:
-    """Draw what there are answers for: SVG by name, empty where nothing applies."""
-    return {"tags": _tags(results), "regret": _regret(results), "runs": _runs(results)}
+def _pictures(results: Results) -> tuple[Figure, ...]:
+    """Draw what there are answers for; empty where nothing applies."""
+    bound = bound_of("regret")
+    regret = f"regret: SD ratio over that of the best accepted one; dotted: {bound:g} is required of the median"
+    return (
+        Figure(
+            "tags",
+            _tags(results),
+            "How often a true cause, or one that moves with it, is named first (cause@1), by tag; the lines are 95 % "
+            "intervals.",
+        ),
+        Figure(
+            "regret",
+            _strips(results, "regret", regret, bound),
+            f"Each mark is one case; the bar is the median. {UNCLAIMED} Beyond 20 a mark sits on the edge.",
+        ),
+        Figure(
+            "runs",
+            _strips(results, "runs", "recorded runs used by one answer"),
+            "Each mark is one case; the bar is the median.",
+        ),
+    )
 
 
 def _tags(results: Results) -> str:
@@ -103,7 +122,13 @@ def _tags(results: Results) -> str:
         ticks = np.arange(len(shown)) + 0.5 * len(names) / (len(names) + 1)
         axes.set_yticks(ticks, list(shown))
         axes.set(xlim=(-2, 102), ylim=(len(shown), -0.1), xlabel="cause@1, % of the cases (their number in brackets)")
-        _legend(axes, len(names))
+        axes.legend(
+            loc="lower right",
+            bbox_to_anchor=(1.02, 1.0),
+            ncols=min(len(names), A_LINE),
+            handletextpad=0.2,
+            columnspacing=1,
+        )
     return page.svg
 
 
@@ -114,20 +139,10 @@ def _share(axes: Axes, found: Summed | None, y: float, of: int, label: str | Non
     axes.plot([x], [y], linestyle="none", marker=marker, color=colour, markersize=4, label=label)
 
 
-def _regret(results: Results) -> str:
-    """One line a contestant, one mark a case, its median as a bar."""
-    bound = bound_of("regret")
-    title = f"regret: SD ratio over that of the best accepted one; dotted: {bound:g} is required of the median"
-    return _strips(results, "regret", title, bound)
-
-
-def _runs(results: Results) -> str:
-    return _strips(results, "runs", "recorded runs used by one answer")
-
-
 def _strips(results: Results, score: str, label: str, bound: float | None = None) -> str:
-    values = {name: list(_of(results, name, score).values()) for name in results.contestants}
-    shown = {name: found for name, found in values.items() if found}
+    """One line a contestant, one mark a case, its median as a bar."""
+    rows = {name: [row for row in results.rows if row.contestant == name] for name in results.contestants}
+    shown = {name: found for name, its in rows.items() if (found := list(by_case(its, score).values()))}
     if not any(max(found) > 0 for found in shown.values()):
         return ""
     height = 0.6 + ROW * len(shown)
@@ -136,9 +151,8 @@ def _strips(results: Results, score: str, label: str, bound: float | None = None
         for place, (name, found) in enumerate(shown.items()):
             seen = np.minimum(found, MOST_REGRET if score == "regret" else np.inf)
             marker, colour = MARKS[results.contestants.index(name) % len(MARKS)]
-            axes.plot(
-                seen, place + _apart(seen), linestyle="none", marker=marker, color=colour, markersize=3, alpha=0.7
-            )
+            apart = place + 0.5 * (np.arange(len(seen)) % 5 / 4 - 0.5)  # marks of one line, the same way each time
+            axes.plot(seen, apart, linestyle="none", marker=marker, color=colour, markersize=3, alpha=0.7)
             axes.plot([float(np.median(seen))] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.4)
         if bound is not None:
             axes.axvline(bound, color=INK, linewidth=0.8, linestyle=":")
@@ -150,55 +164,63 @@ def _strips(results: Results, score: str, label: str, bound: float | None = None
     return page.svg
 
 
-def _of(results: Results, contestant: str, score: str) -> dict[str, float]:
-    return by_case([row for row in results.rows if row.contestant == contestant], score)
-
-
-def _apart(values: Floats) -> Floats:
-    """Move marks of one line apart from each other, the same way each time."""
-    return 0.5 * (np.arange(len(values)) % 5 / 4 - 0.5)
-
-
-def _legend(axes: Axes, entries: int) -> None:
-    axes.legend(
-        loc="lower right", bbox_to_anchor=(1.02, 1.0), ncols=min(entries, A_LINE), handletextpad=0.2, columnspacing=1
-    )
-
-
 GROUPINGS: tuple[Grouping, ...] = ("split", "difficulty", "tag")
 GROUPED = ("verdict", "cause@1", "injected@1", "false_alarm", "regret")
 """Scores that are shown by split, by difficulty and by tag."""
+OVER = (
+    "Shares are of cases, with Wilson's 95 % interval: each case counts once, as the mean over its seeds, because its "
+    "seeds are drawn from the same recorded runs. Flaky: right under some seeds and not under others. Regret and "
+    "ratios have the bootstrap's interval over cases."
+)
 
 
 def page(results: Results, found: Difference | None = None) -> str:
     """Write the page; with `found`, what is different from an earlier evaluation."""
-    drawn = {name: Markup(svg) for name, svg in pictures(results).items()}
-    return render("eval.html.j2", pictures=drawn, **_values(results, found))
+    return html_page(_document(results, found, results.contestants, _pictures(results)))
 
 
 def markdown(results: Results, found: Difference | None = None) -> str:
     """Write the tables as Markdown, for the documentation; failures are those of the rule policy where it took part."""
     asked = (MAIN,) if MAIN in results.contestants else results.contestants
-    return render("eval.md.j2", asked=asked, lines=failure_lines(results, asked), **_values(results, found))
+    return markdown_page(_document(results, found, asked))
 
 
-def _values(results: Results, found: Difference | None) -> dict[str, object]:
-    shown = overview(results)
-    return {
-        "results": results,
-        "overview": turned(shown),
-        "legend": [(kind.column, kind.words) for kind in KINDS.values() if kind.column in shown.header],
-        "duels": [duel_line(duel) for duel in duels(results)],
-        "missed": list(missed(results, MAIN)) if MAIN in results.contestants else [],
-        "required": requirements(results, MAIN) if MAIN in results.contestants else None,
-        "notes": notes(results),
-        "groups": [
-            (COLUMNS[score], table)
-            for grouping in GROUPINGS
-            for score in GROUPED
-            if (table := by_group(results, grouping, score)).rows
-        ],
-        "grid": grid(results),
-        "failures": [one._asdict() | {"score": COLUMNS[one.score]} for one in failures(results, results.contestants)],
-        "difference": None if found is None else difference_lines(found),
-    }
+def _document(
+    results: Results, found: Difference | None, asked: Collection[str], pictures: tuple[Figure, ...] = ()
+) -> Document:
+    shown, failed, judged = overview(results), failure_lines(results, asked), MAIN in results.contestants
+    who = f"{len(results.contestants)} {'contestant' if len(results.contestants) == 1 else 'contestants'}"
+    seeds = ", ".join(map(str, results.seeds))
+    named = [(kind.column, kind.words) for kind in KINDS.values() if kind.column in shown.header]
+    data = tuple((case.key, f"{case.title} `{case.manifest}`") for case in results.cases)
+    groups = (
+        Table(*table, caption=COLUMNS[score])
+        for grouping in GROUPINGS
+        for score in GROUPED
+        if (table := by_group(results, grouping, score)).rows
+    )
+    blocks: tuple[Block, ...] = (
+        Headline("", f"{who} on {len(results.cases)} recorded cases whose cause is known, seeds {seeds}."),
+        Statement(made_by(results)),
+        Statement(results.stopped),
+        Statement(" ".join((OVER, *notes(results)))),
+        Table(*turned(shown)),
+        Listing(tuple(duel_line(duel) for duel in duels(results))),
+        *(_required(results) if judged else ()),
+        Section("What the scores are", (Facts(tuple(named)),), folded=True),
+        Section("Against the results before", (Listing(tuple(difference_lines(found) if found else ())),)),
+        Section("Pictures", pictures),
+        Section("By split, by difficulty and by tag", tuple(groups)),
+        Section("Case by case", (Table(*grid(results)),)),
+        Section(
+            f"What failed and why (of {', '.join(asked)})",
+            (Listing(tuple(failed)) if failed else Statement("Nothing failed."),),
+        ),
+        Section("The cases and the hashes of their data", (Facts(data),), folded=True),
+    )
+    return Document("How right is the agent?", "evaluation", blocks)
+
+
+def _required(results: Results) -> Iterator[Block]:
+    yield Table(*requirements(results, MAIN), caption="What the rule policy has to reach")
+    yield Listing(tuple(missed(results, MAIN)))

@@ -52,19 +52,24 @@ class ScoredAnswer(Frozen):
         return "" if self.answer.verdict else self.answer.ended or "No verdict, and no reason for that."
 
 
-class Results(Frozen):
-    """Everything that an evaluation gave; rows by contestant, case and seed."""
+class Origin(Frozen):
+    """When and with what something was made."""
 
-    format: Literal[1] = 1
     made: str
     """Date and time, UTC."""
-    command: str = ""
-    """The command line; empty in a document of an earlier version."""
+    command: str
+    """The command line."""
     version: str
     commit: str
     """Of the working copy that ran; empty where it is an installed package."""
     knowledge: str
     """Digest of factors and mitigations."""
+
+
+class Results(Origin):
+    """Everything that an evaluation gave; rows by contestant, case and seed."""
+
+    format: Literal[1] = 1
     layers: tuple[str, ...] = ()
     """That every diagnosis was given, as far as a case has them; empty: not told."""
     allow: str = ""
@@ -96,6 +101,12 @@ def origin() -> dict[str, str]:
         "commit": _commit(Path(__file__).resolve().parents[2]),
         "knowledge": load().digest,
     }
+
+
+def made_by(made: Origin) -> str:
+    """Say by which command and when a page was made."""
+    command, commit = made.command.replace("`", "'"), f" ({made.commit})" if made.commit else ""
+    return f"Made by `{command}` on {made.made} with version {made.version}{commit}; do not edit."
 
 
 def _commit(root: Path) -> str:

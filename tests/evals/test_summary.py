@@ -54,6 +54,7 @@ def results(score: str = "verdict", broken: tuple[UnsoundCase, ...] = (), **mark
     seeds = max(len(values) for of in marks.values() for values in of.values())
     return Results(
         made="2026-01-01T00:00:00+00:00",
+        command="vgo-agent eval",
         version="0",
         commit="",
         knowledge="",
