@@ -68,11 +68,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture by its name, such as `settings`, as inline SVG with what it shows in words."""
+    """A picture by its name, such as `settings`, as inline SVG with what it shows in words.
+
+    `text`: lines that a terminal shows instead.
+    """
 
     name: str
     svg: str
     caption: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def empty(block: Block) -> bool:
         case Listing():
             return not block.items
         case Figure():
-            return not block.svg
+            return not (block.svg or block.text)
         case Section():
             return all(map(empty, block.blocks))
         case Statement() | Command() | Note():

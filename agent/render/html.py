@@ -52,7 +52,8 @@ def _block(block: Block, level: int) -> Markup:  # noqa: C901  one case a kind o
             return _table(block)
         case Figure():
             caption = Markup("\n") + _element("figcaption", block.caption) if block.caption else ""
-            return Markup("<figure>{}{}</figure>").format(Markup(block.svg), caption)
+            drawn = Markup(block.svg) if block.svg else _element("pre", Markup.escape(block.text))
+            return Markup("<figure>{}{}</figure>").format(drawn, caption)
         case Command():
             label = Markup('<p class="label">{}</p>\n').format(_text(block.label)) if block.label else ""
             return Markup('{}<pre class="command"><code>{}</code></pre>').format(label, block.text)

@@ -58,7 +58,8 @@ def _block(block: Block, level: int) -> Iterator[str]:  # noqa: C901  one case a
             yield from filter(None, [_line(block.caption)])
             yield _table(block)
         case Figure():
-            yield f"![{_inline(block.caption or block.name)}]({quote(block.name)}.svg)"
+            picture = f"![{_inline(block.caption or block.name)}]({quote(block.name)}.svg)"
+            yield picture if block.svg else str(fence(block.text))
         case Command():
             yield from [f"{_line(block.label)}:"] if block.label else []
             yield str(fence("\n".join(block.text.splitlines()), block.language))

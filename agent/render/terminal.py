@@ -23,20 +23,20 @@ from ...tools.document import (
 from ..terminal import WIDTH, printable, table
 from .cells import one_line, written
 
-MOST_ROWS = 60
-"""Of a table or a list; the page and --json have all."""
+MOST_ROWS, MOST_FOLDED = 60, 12
+"""Of a table or a list, and of one that a page shows folded; --json has all."""
 
 
 def terminal_text(document: Document) -> str:
     """Lay out the blocks; what the page is called is left out, for the one who reads has just asked for it."""
-    return _joined(document.blocks)
+    return blocks_text(document.blocks)
 
 
-def _joined(blocks: Sequence[Block]) -> str:
+def blocks_text(blocks: Sequence[Block], most: int = MOST_ROWS) -> str:
     """Set sentences that follow each other line by line, and all else apart."""
     text, close = "", False
     for block in blocks:
-        lines = "" if empty(block) else "\n".join(_lines(block))
+        lines = "" if empty(block) else "\n".join(_lines(block, most))
         if lines:
             sentence = isinstance(block, Statement | Note)
             text += ("\n" if close and sentence else "\n\n") * bool(text) + lines
@@ -44,7 +44,7 @@ def _joined(blocks: Sequence[Block]) -> str:
     return text
 
 
-def _lines(block: Block) -> Iterator[str]:  # noqa: C901  one case a kind of block
+def _lines(block: Block, most: int) -> Iterator[str]:  # noqa: C901  one case a kind of block
     match block:
         case Headline():
             yield from filter(None, [one_line(block.title).upper()])
@@ -53,13 +53,14 @@ def _lines(block: Block) -> Iterator[str]:  # noqa: C901  one case a kind of blo
             yield from _folded(block.text)
         case Facts():
             width = max(len(one_line(name)) for name, _ in block.rows)
-            yield from _some([f"  {one_line(name).ljust(width)}  {one_line(text)}" for name, text in block.rows])
+            yield from _some([f"  {one_line(name).ljust(width)}  {one_line(text)}" for name, text in block.rows], most)
         case Listing():
-            yield from _some([line for item in block.items for line in _folded(item, "- ")])
+            yield from _some([line for item in block.items for line in _folded(item, "- ")], most)
         case Table():
             yield from _folded(block.caption)
             grid = written(block)
-            yield from _some(table([name.upper() for name in grid.head], grid.rows).split("\n"))
+            head, *rows = table([name.upper() for name in grid.head], grid.rows).split("\n")
+            yield from (head, *_some(rows, most))
         case Command():
             yield from [f"{one_line(block.label)}:"] if block.label else []
             yield from (f"  {printable(line)}" for line in block.text.splitlines())
@@ -67,9 +68,9 @@ def _lines(block: Block) -> Iterator[str]:  # noqa: C901  one case a kind of blo
             yield from _folded(block.text, f"{block.label}: ")
         case Section():
             yield from filter(None, [one_line(block.title)])
-            yield _joined(block.blocks)
+            yield blocks_text(block.blocks, MOST_FOLDED if block.folded else most)
         case Figure():
-            return
+            yield from block.text.splitlines()
         case _:
             assert_never(block)
 
@@ -84,6 +85,6 @@ def _folded(text: str, before: str = "") -> list[str]:
     )
 
 
-def _some(lines: list[str]) -> list[str]:
-    rest = len(lines) - MOST_ROWS
-    return [*lines[:MOST_ROWS], f"... and {rest} more (the page and --json have all)"] if rest > 0 else lines
+def _some(lines: list[str], most: int) -> list[str]:
+    rest = len(lines) - most
+    return [*lines[:most], f"... and {rest} more (--json has all)"] if rest > 0 else lines

@@ -1,34 +1,53 @@
-"""A study in words: its tables, answers and what it recommends, for a terminal and for the report."""
+"""A study in words: its tables, answers and what it recommends, as a document."""
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...tools.claim import Claim
 from ...tools.claim_words import in_a_word, interval
+from ...tools.document import (
+    SHARE,
+    Block,
+    Cell,
+    Command,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Listing,
+    Note,
+    Section,
+    Statement,
+    Table,
+    TableColumn,
+)
 from ...tools.statistics.values import IntervalEstimate
 from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect
-from ...tools.study.spreads import Against, Spread
+from ...tools.study.spreads import Against
 from ...tools.study.study import Study
-from ..study import StudyResult
-from ..terminal import table
+from ..experiment_folder import REQUEST
+from ..render.terminal import blocks_text, terminal_text
+from ..study import TABLE, StudyResult
 from .numbers import ABSENT, number, percent, ratio, scale
 
-SETTINGS_HEAD = ("setting", "runs", "mean", "SD [95 %]", "CV [95 %]", "min/mean", "max/mean", "CPUs busy")
-AGAINST_HEAD = ("setting", "spread ratio", "level", "CV ratio", "mean ratio", "p, alone", "spread")
-EFFECTS_HEAD = ("effect", "spread ratio [95 %]", "mean ratio [95 %]", "p (Holm)")
-CORES_HEAD = ("cores", "left", "threads", "mean", "CV", "min/mean", "max/mean", "spread ratio to all cores", "spread")
-Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+_ENDS = "the ends are the paper's normalised minimum and maximum, which more runs only widen."
+_EFFECTS = (
+    "Ratios of the mean absolute deviation from the median, and of the mean, over all settings that are otherwise the "
+    "same; of an interaction (x), by how much both together differ from what each does alone. p-values are of the "
+    "spread, adjusted by Holm over all effects. Rounds were resampled whole."
+)
 
 
 def planned(design: StudyDesign, rounds: int) -> str:
     """Say what a study would run, and what it would skip."""
-    lines = [f"{len(design.settings)} settings, {rounds} rounds at most, on {design.machine}. Nothing was run."]
-    lines += [table(("SETTING", "CHANGES"), [(one.name, one.told()) for one in design.settings])]
-    return "\n".join([*lines, *_skipped(design)])
+    said = f"{len(design.settings)} settings, {rounds} rounds at most, on {design.machine}."
+    changes = Table(("setting", "changes"), [(one.name, one.told()) for one in design.settings])
+    return blocks_text((Statement(said), Statement("Nothing was run."), changes, *map(Statement, _skipped(design))))
 
 
 def _skipped(design: StudyDesign) -> list[str]:
@@ -46,22 +65,54 @@ def summary(studied: StudyResult) -> dict[str, Any]:
     return {"folder": str(studied.folder), **answer}
 
 
+def document(studied: StudyResult, pictures: Mapping[str, str] | None = None) -> Document:
+    """Give the whole answer; `pictures` are SVG by name: settings, effects, cores."""
+    study, drawn = studied.study, pictures or {}
+    captions = {
+        "settings": f"Each mark is a run over the mean of its setting: {_ENDS}",
+        "effects": "95 % intervals, each for itself.",
+        "cores": "How the variability and the mean go with the number of cores.",
+    }
+    figures = {name: Figure(name, drawn.get(name, ""), caption) for name, caption in captions.items()}
+    effects = (Statement(_EFFECTS), figures["effects"], _effects(study.effects)) if study.effects else ()
+    reserved = (Statement(study.reservation.answer), figures["cores"], _cores(studied))
+    changes = tuple((f"`{one.name}`", f"`{one.told()}`") for one in studied.asked.design.settings)
+    return Document(
+        shlex.join(studied.asked.subject.command),
+        "thread study",
+        (
+            Headline("", study.verdict),
+            Statement(
+                f"{study.rounds} rounds of {study.planned} on a machine with {study.design.machine}; each round ran "
+                "every setting once, in random order."
+            ),
+            *map(Note, study.notes),
+            *_advice(study),
+            Section("Each setting", (figures["settings"], _settings(studied))),
+            Section("Against the environment as given", (_held_against(study),)),
+            Section("Effects and interactions", effects),
+            Section("Cores used, and left to the system", reserved),
+            Section("Clock of the CPUs", (_clocks(studied.rows),)),
+            Section("Left out", (Listing(tuple(_left_out(study))),)),
+            Section("The settings", (Facts(changes),), folded=True),
+            Statement(f"Every run is in `{TABLE}`; what was asked is in `{REQUEST}`."),
+        ),
+    )
+
+
 def text(studied: StudyResult) -> str:
     """Tell the answer in a terminal."""
-    study, unit = studied.study, studied.asked.subject.unit
-    parts = [study.verdict, *study.notes, ""]
-    for head, rows in (settings(study, unit), held_against(study), main_effects(study), cores(study, unit)):
-        if rows:
-            parts += [table(tuple(word.upper() for word in head), rows), ""]
-    parts += [study.reservation.answer, ""] if study.reservation.answer else []
-    if study.advice:
-        parts += ["In a shell:", *(f"  {line}" for line in study.advice.shell)]
-        parts += ["With Slurm:", *(f"  {line}" for line in study.advice.slurm), *study.advice.notes, ""]
-    parts += [*left_out(study), f"Report: {studied.folder / 'report.html'}"]
-    return "\n".join(parts)
+    return f"{terminal_text(document(studied))}\nReport: {studied.folder / 'report.html'}"
 
 
-def left_out(study: Study) -> list[str]:
+def _advice(study: Study) -> Iterator[Block]:
+    if advice := study.advice:
+        in_shell = Command("\n".join(advice.shell), "In a shell")
+        with_slurm = Command("\n".join(advice.slurm), "With Slurm")
+        yield Section(f"Recommended: {advice.setting}", (in_shell, with_slurm, *map(Statement, advice.notes)))
+
+
+def _left_out(study: Study) -> list[str]:
     """Name settings that failed in their warm-up run, that turned out the same here, and levels that cannot be had."""
     failed = [f"Failed, so not run in rounds: {one.setting}: {one.failure}." for one in study.tried if one.failure]
     same: dict[str, list[str]] = {}
@@ -72,34 +123,37 @@ def left_out(study: Study) -> list[str]:
     return [*failed, *alike, *_skipped(study.design)]
 
 
-def settings(study: Study, unit: str) -> Table:
+def _settings(studied: StudyResult) -> Table:
     """Tabulate what each setting gave."""
-    largest = max((one.mean or 0.0 for one in study.spreads), default=0.0)
-    show = scale(unit, largest)
-    rows = [_numbers(one, show.show, show.factor) for one in study.spreads]
-    return SETTINGS_HEAD, rows
+    spreads, unit = studied.study.spreads, studied.asked.subject.unit
+    mean = scale(unit, max((one.mean or 0.0 for one in spreads), default=0.0))
 
+    def between(found: IntervalEstimate | None, factor: float) -> str:
+        return f" [{number(found.low * factor, 3)}, {number(found.high * factor, 3)}]" if found else ""
 
-def _numbers(one: Spread, show: Any, factor: float) -> tuple[str, ...]:
-    runs = f"{one.runs} ({one.failed} failed)" if one.failed else str(one.runs)
-    return (
-        *(one.setting, runs, show(one.mean)),
-        show(one.sd) + _between(one.sd_interval, lambda end: number(end * factor, 3)),
-        percent(one.cv) + _between(one.cv_interval, lambda end: number(100 * end, 3)),
-        *(number(one.minimum), number(one.maximum), number(one.cpus_busy, 3)),
+    rows: list[tuple[Cell, ...]] = [
+        (
+            one.setting,
+            f"{one.runs} ({one.failed} failed)" if one.failed else str(one.runs),
+            one.mean,
+            mean.show(one.sd) + between(one.sd_interval, mean.factor),
+            percent(one.cv) + between(one.cv_interval, 100),
+            *(one.minimum, one.maximum, one.cpus_busy),
+        )
+        for one in spreads
+    ]
+    busy = TableColumn("CPUs busy", digits=3)
+    return Table(
+        ("setting", "runs", TableColumn("mean", unit), "SD [95 %]", "CV [95 %]", "min/mean", "max/mean", busy), rows
     )
 
 
-def _between(interval: IntervalEstimate | None, show: Any) -> str:
-    return f" [{show(interval.low)}, {show(interval.high)}]" if interval else ""
-
-
-def held_against(study: Study) -> Table:
+def _held_against(study: Study) -> Table:
     """Tabulate each setting against the environment as given; the confirming batch comes last."""
     rows = [_held(one.setting, one.against) for one in study.spreads if one.against]
     if study.confirmed and study.chosen:
         rows.append(_held(f"{study.chosen}, in runs of its own", study.confirmed))
-    return AGAINST_HEAD, rows
+    return Table(("setting", "spread ratio", "level", "CV ratio", "mean ratio", "p, alone", "spread"), rows)
 
 
 def _held(name: str, against: Against) -> tuple[str, ...]:
@@ -108,14 +162,14 @@ def _held(name: str, against: Against) -> tuple[str, ...]:
     return name, interval(spread), level, *(interval(part) for part in parts), p, in_a_word(spread)
 
 
-def main_effects(study: Study) -> Table:
+def _effects(effects: Sequence[Effect]) -> Table:
     """Tabulate main effects and interactions."""
-    return EFFECTS_HEAD, [_effect(one) for one in study.effects]
-
-
-def _effect(one: Effect) -> tuple[str, ...]:
-    spread, mean = (ratio(part.value, part.low, part.high) for part in (one.spread, one.mean))
-    return named(one), spread, mean, number(one.p_value, 2)
+    rows: list[tuple[Cell, ...]] = [
+        (named(one), *(ratio(part.value, part.low, part.high) for part in (one.spread, one.mean)), one.p_value)
+        for one in effects
+    ]
+    p = TableColumn("p (Holm)", digits=2)
+    return Table(("effect", "spread ratio [95 %]", "mean ratio [95 %]", p), rows)
 
 
 def named(one: Effect) -> str:
@@ -124,41 +178,31 @@ def named(one: Effect) -> str:
     return " x ".join(f"{factor}: {level} for {reference}" for factor, level, reference in parts)
 
 
-def cores(study: Study, unit: str) -> Table:
-    """Tabulate how the variability grows with the number of cores."""
-    steps = study.reservation.steps
-    if len(steps) < 2:
-        return CORES_HEAD, []
-    by_name = {one.setting: one for one in study.spreads}
-    show = scale(unit, max((one.mean or 0.0 for one in study.spreads), default=0.0)).show
-    rows: list[tuple[str, ...]] = []
-    for step in steps:
+def _cores(studied: StudyResult) -> Table:
+    """Tabulate how the variability grows with the number of cores; nothing where there is one number alone."""
+    steps, by_name = studied.study.reservation.steps, {one.setting: one for one in studied.study.spreads}
+    rows: list[tuple[Cell, ...]] = []
+    for step in steps if len(steps) > 1 else ():
         one, held = by_name[step.setting], step.against_all
-        spread = interval(held.spread) if held else ABSENT
-        rows.append(
-            (
-                *(str(step.cores), str(step.spare), str(step.threads), show(one.mean), percent(one.cv)),
-                *(number(one.minimum), number(one.maximum), spread, in_a_word(held.spread) if held else "every core"),
-            )
-        )
-    return CORES_HEAD, rows
+        of_all = (interval(held.spread), in_a_word(held.spread)) if held else (ABSENT, "every core")
+        rows.append((step.cores, step.spare, step.threads, one.mean, one.cv, one.minimum, one.maximum, *of_all))
+    mean, cv = TableColumn("mean", studied.asked.subject.unit), TableColumn("CV", SHARE, 3)
+    return Table(
+        ("cores", "left", "threads", mean, cv, "min/mean", "max/mean", "spread ratio to all cores", "spread"), rows
+    )
 
 
-def clocks(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _clocks(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Tabulate the clock of the CPUs under each setting, over its runs; nothing where it could not be read."""
-    head = ("setting", "mean MHz", "lowest", "highest", "SD over runs")
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    seen: dict[str, list[tuple[float, float, float]]] = {}
     for row in rows:
         if row["ok"] == 1 and "freq.mean_mhz" in row:
             mean = row["freq.mean_mhz"]
             ends = row.get("freq.min_mhz", mean), row.get("freq.max_mhz", mean)
-            found.setdefault(row["condition"], []).append((mean, *ends))
-    return head, [(name, *_clock(values)) for name, values in found.items()]
-
-
-def _clock(values: Sequence[tuple[float, float, float]]) -> Iterator[str]:
-    means = [mean for mean, _, _ in values]
-    yield number(statistics.fmean(means))
-    yield number(min(low for _, low, _ in values))
-    yield number(max(high for _, _, high in values))
-    yield number(statistics.stdev(means), 3) if len(means) > 1 else ABSENT
+            seen.setdefault(row["condition"], []).append((mean, *ends))
+    clocks: list[tuple[Cell, ...]] = []
+    for name, values in seen.items():
+        means, lows, highs = zip(*values, strict=True)
+        sd = statistics.stdev(means) if len(means) > 1 else None
+        clocks.append((name, statistics.fmean(means), min(lows), max(highs), sd))
+    return Table(("setting", "mean MHz", "lowest", "highest", TableColumn("SD over runs", digits=3)), clocks)

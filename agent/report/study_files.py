@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from ...prompts.render import render
 from ...tools.row import BASELINE as GIVEN
 from ...tools.statistics.values import FloatArray
 from ...tools.study.effects import Effect
 from ...tools.study.reservation import CoreReservation
 from ...tools.study.spreads import outcomes
-from ..experiment_folder import REQUEST
+from ..render.files import document_files
 from ..run_folder import write
-from ..study import TABLE, StudyResult
-from . import study as words
-from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas, standalone
+from ..study import StudyResult
+from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .figures import short
 from .numbers import scale
-from .study import named
+from .study import document, named
 
 MOST_EFFECTS = 40
 ROW = 0.19
@@ -94,18 +90,10 @@ def forest(effects: Sequence[Effect]) -> str:
     return page.svg
 
 
-PAGE, LONG = "report.md", "report.html"
-
-
 def save(studied: StudyResult) -> None:
     """Write everything that is told of a study beside its table."""
-    drawn = _pictures(studied)
-    contents = {f"{name}.svg": standalone(svg).encode() for name, svg in drawn.items()}
-    told = _told(studied)
-    contents[PAGE] = render("study.md.j2", **told, pictures=list(drawn)).encode()
-    contents[LONG] = render("study.html.j2", **told, pictures=drawn).encode()
-    for name, content in contents.items():
-        write(studied.folder / name, content)
+    for name, content in document_files(document(studied, _pictures(studied))).items():
+        write(studied.folder / name, content.encode())
 
 
 def _pictures(studied: StudyResult) -> dict[str, str]:
@@ -117,22 +105,3 @@ def _pictures(studied: StudyResult) -> dict[str, str]:
         "effects": forest(study.effects),
     }
     return {name: svg for name, svg in drawn.items() if svg}
-
-
-def _told(studied: StudyResult) -> dict[str, Any]:
-    study, asked = studied.study, studied.asked
-    unit = asked.subject.unit
-    return {
-        "title": shlex.join(asked.subject.command),
-        "study": study,
-        "questions": [(one.key, one.question) for one in study.design.factors if len(one.levels) > 1],
-        "settings": words.settings(study, unit),
-        "against": words.held_against(study),
-        "effects": words.main_effects(study),
-        "cores": words.cores(study, unit),
-        "clocks": words.clocks(studied.rows),
-        "left_out": words.left_out(study),
-        "changes": [(one.name, one.told()) for one in asked.design.settings],
-        "table": TABLE,
-        "page": REQUEST,
-    }

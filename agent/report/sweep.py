@@ -7,6 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...tools.document import (
+    SHARE,
+    Block,
+    Cell,
+    Command,
+    Document,
+    Figure,
+    Headline,
+    Listing,
+    Note,
+    Section,
+    Statement,
+    Table,
+    TableColumn,
+)
 from ...tools.subject import Subject
 from ...tools.sweep.adaptive import response_of
 from ...tools.sweep.sweep import Sweep
@@ -17,20 +32,30 @@ MOST_LINES = 200
 Row = Mapping[str, Any]
 
 
-def sweep_page(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
-    """What the report and the terminal say of a sweep; `summary` is the object of --json."""
-    summary = _summary(sweep, cells, subject, folder)
-    return {
-        "title": folder.name,
-        "command": " ".join(map(_word, sweep.space.command)),
-        "sentence": _sentence(summary, sweep),
-        "best": best_words(summary["best"], subject.unit),
-        "notes": list(_notes(summary, sweep)),
-        "head": ("cell", *sweep.space.parameters, "runs", "mean", "SD [95 %]", "CV", "p99", "note"),
-        "rows": [_line(row, subject.unit) for row in cells[:MOST_LINES]],
-        "more": max(0, len(cells) - MOST_LINES),
-        "summary": summary,
-    }
+def document(sweep: Sweep, cells: Sequence[Row], summary: Mapping[str, Any], picture: str) -> Document:
+    """Give all that a page says of a sweep; `summary` is the object of `--json`, `picture` is SVG."""
+    unit = str(summary["unit"])
+    more = f"... and {len(cells) - MOST_LINES} more in `cells.csv`." if len(cells) > MOST_LINES else ""
+    return Document(
+        Path(summary["folder"]).name,
+        "sweep",
+        (
+            Command(" ".join(map(_word, sweep.space.command)), language=""),
+            *answer(sweep, summary),
+            Figure("sweep", picture, "Cells that were given up are left out."),
+            Section("Cells", (_cells(sweep, cells[:MOST_LINES], unit), Statement(more))),
+            Statement("`runs.csv` holds one row for each run, `cells.csv` one for each cell."),
+        ),
+    )
+
+
+def answer(sweep: Sweep, summary: Mapping[str, Any]) -> tuple[Block, ...]:
+    """Say how a sweep ended, which cells are best, and what to bear in mind."""
+    return (
+        Headline("", _sentence(summary, sweep)),
+        Listing(best_words(summary["best"], summary["unit"])),
+        *map(Note, _notes(summary, sweep)),
+    )
 
 
 def _word(word: str) -> str:
@@ -39,7 +64,8 @@ def _word(word: str) -> str:
     return word if shlex.quote(plain) == plain else shlex.quote(word)
 
 
-def _summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
+def sweep_summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
+    """Give the object of `--json`."""
     given_up = [row for row in cells if row["reason"]]
     return {
         "folder": str(folder),
@@ -121,18 +147,15 @@ def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
         yield "The same command goes on, with a larger --budget or --runs where one of them ended it."
 
 
-def _line(row: Row, unit: str) -> tuple[str, ...]:
-    levels = (number(level) if isinstance(level, float) else str(level) for level in row["values"].values())
+def _cells(sweep: Sweep, cells: Sequence[Row], unit: str) -> Table:
+    parameters = [TableColumn(name) for name in sweep.space.parameters]
+    numbers = (TableColumn("mean", unit), "SD [95 %]", TableColumn("CV", SHARE, 3), TableColumn("p99", unit))
+    return Table(("cell", *parameters, "runs", *numbers, "note"), [_line(row, unit) for row in cells])
+
+
+def _line(row: Row, unit: str) -> tuple[Cell, ...]:
     bounds = "" if row["sd_low"] is None else f" [{quantity(row['sd_low'], unit)}, {quantity(row['sd_high'], unit)}]"
     known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
     note = row["reason"] or ("" if row["enough"] else known)
-    return (
-        row["cell"],
-        *levels,
-        str(row["n"]),
-        quantity(row["mean"], unit),
-        f"{quantity(row['sd'], unit)}{bounds}",
-        percent(row["cv"]),
-        quantity(row["p99"], unit),
-        note,
-    )
+    sd = f"{quantity(row['sd'], unit)}{bounds}"
+    return (row["cell"], *row["values"].values(), row["n"], row["mean"], sd, row["cv"], row["p99"], note)

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
-from ...prompts.render import render
 from ...tools.recorded.write import write as write_table
 from ...tools.survey import survey
 from ...tools.sweep.cell import Cell
@@ -21,11 +18,12 @@ from ...tools.sweep.table import cell_rows, cells_csv, runs_table
 from ..consent import NO, ONCE
 from ..experiment import ExperimentRun
 from ..interface import Interface
-from ..report.sweep import sweep_page
+from ..render.files import document_files
+from ..render.terminal import blocks_text
+from ..report.sweep import answer, document, sweep_summary
 from ..report.sweep_figure import figure
 from ..run_folder import RunFolder, write
 from ..session import launcher_of
-from ..terminal import folded
 from .conduct import SweepResult
 from .request import SweepRequest
 
@@ -35,19 +33,20 @@ RUNS, CELLS = "runs.csv", "cells.csv"
 def write_files(sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer]) -> SweepResult:
     """Write all of them; give the answer."""
     cells, folder, subject = list(cell_rows(sweep)), run.folder.path, run.subject
-    page = sweep_page(sweep, cells, subject, folder)
+    summary = sweep_summary(sweep, cells, subject, folder)
     if sweep.ran.rows:
         path = folder / RUNS
         write_table(runs_table(sweep, str(path), layers.values(), run.facts), path, fresh=True)
     write(folder / CELLS, cells_csv(cells))
-    write(folder / "report.md", render("sweep.md.j2", page=page).encode())
-    picture = Markup(figure(sweep.space, cells, subject.unit))
-    write(folder / "report.html", render("sweep.html.j2", page=page, picture=picture).encode())
+    page = document(sweep, cells, summary, figure(sweep.space, cells, subject.unit))
+    for name, content in document_files(page).items():
+        write(folder / name, content.encode())
     failure = ""
     if sweep.impossible:
         first = sweep.standing(sweep.cells[0]).reason
         failure = f"No cell could be run: {first}; see cells.csv in {folder} for the others."
-    return SweepResult(page["summary"], folded(render("sweep.txt.j2", page=page)), failure)
+    words = f"{blocks_text(answer(sweep, summary))}\nReport: {folder / 'report.html'}"
+    return SweepResult(summary, words, failure)
 
 
 MOST_SHOWN = 100

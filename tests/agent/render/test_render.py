@@ -15,7 +15,7 @@ from vgo_agent.agent.render.cells import one_line, written
 from vgo_agent.agent.render.files import document_files
 from vgo_agent.agent.render.html import html_page
 from vgo_agent.agent.render.markdown import markdown_page
-from vgo_agent.agent.render.terminal import MOST_ROWS, terminal_text
+from vgo_agent.agent.render.terminal import MOST_FOLDED, MOST_ROWS, terminal_text
 from vgo_agent.tools.document import (
     SHARE,
     Block,
@@ -181,7 +181,21 @@ def test_sentences_stand_line_by_line_and_tables_apart() -> None:
 
 def test_a_terminal_cuts_a_long_table_and_says_so() -> None:
     document = Document("t", "k", (Table(("run",), [(place,) for place in range(MOST_ROWS + 9)]),))
-    assert terminal_text(document).endswith("... and 10 more (the page and --json have all)")
+    assert terminal_text(document).endswith("... and 9 more (--json has all)")
+
+
+def test_where_there_is_no_picture_its_text_stands_for_it() -> None:
+    document = Document("t", "k", (Figure("runs", "", "Runs.", "10 ##\n20 #"),))
+    assert terminal_text(document) == "10 ##\n20 #"
+    assert "```\n10 ##\n20 #\n```" in markdown_page(document)
+    assert "<figure><pre>10 ##\n20 #</pre>" in html_page(document)
+
+
+def test_a_terminal_shows_the_first_lines_of_what_a_page_folds() -> None:
+    inner = Listing(tuple(f"column {place}" for place in range(MOST_FOLDED + 5)))
+    assert terminal_text(Document("t", "k", (Section("Set aside", (inner,), folded=True),))).endswith(
+        f"- column {MOST_FOLDED - 1}\n... and 5 more (--json has all)"
+    )
 
 
 def test_pictures_lie_beside_the_page() -> None:
