@@ -133,7 +133,8 @@ def _fitted(arguments: argparse.Namespace) -> Fitted:
 def _fit(arguments: argparse.Namespace, fitted: Fitted) -> int:
     from ...tools.surface.explain import explain
     from ...tools.surface.stored import save
-    from ..report.surface import text
+    from ..render.terminal import terminal_text
+    from ..report.surface import document
 
     explained = explain(fitted)
     saved = []
@@ -148,7 +149,8 @@ def _fit(arguments: argparse.Namespace, fitted: Fitted) -> int:
         "explained": explained.model_dump(),
         "saved": saved,
     }
-    answer(told, text(fitted, explained, saved), arguments.json)
+    words = "\n".join([terminal_text(document(fitted, explained)), *(f"Wrote {path}" for path in saved)])
+    answer(told, words, arguments.json)
     return 0
 
 

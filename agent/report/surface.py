@@ -1,36 +1,73 @@
-"""The words of `vgo-agent surface fit`: errors of the models, the table of variance, shares."""
+"""What `vgo-agent surface fit` says: errors of the models, shares, the tables of variance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
+from ...tools.document import (
+    SHARE,
+    Cell,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Section,
+    Statement,
+    Table,
+    TableColumn,
+)
 from ...tools.statistics.surface.variance import Variance
 from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.fitted import NO_MODEL, Surface, SurfaceRecord
 from ...tools.surface.stored import Fitted
-from ..terminal import folded, table
 from .numbers import number, p_cell, percent
 
-ERRORS = ("MODEL", "sqrt(mse)/mean", "mse", "mse/mean", "typical factor")
-VARIANCE = ("TERM", "df", "sum of squares", "F", "p", "eta2", "omega2")
-SHARES = ("SETTING", "ALONE", "WITH OTHERS")
-MOST_EFFECTS = 12
+_MEASURES = (
+    "sqrt(mse)/mean is what the MOANA paper calls a relative error; mse/mean is its equation 4 as it is printed."
+)
+_CAPTIONS = {
+    "map": "The response over the settings that explain most, the others held.",
+    "front": "Mean against spread. Nothing is better than the line in both.",
+    "fit": "Each mark is a configuration, predicted by a fit that did not see it.",
+    "shares": "Wide bars: what a setting has a part in. Narrow bars: what it explains alone.",
+}
 
 
-def text(fitted: Fitted, explained: SurfaceExplanation, saved: Sequence[str]) -> str:
-    """Give the words of a terminal."""
-    surface = fitted.response
-    parts = [
-        folded(headline(surface)),
-        table(ERRORS, error_rows(surface)),
-        f"{share_title(surface)}\n" + table(SHARES, share_rows(explained)),
-    ]
-    parts += [f"{title}\n{table(VARIANCE, rows[:MOST_EFFECTS])}" for title, rows in variances(surface, explained)]
-    parts += [folded("\n".join([*notes(fitted, explained), *(f"Wrote {path}" for path in saved)]))]
-    return "\n\n".join(part for part in parts if part)
+def document(fitted: Fitted, explained: SurfaceExplanation, pictures: Mapping[str, str] | None = None) -> Document:
+    """Give the whole answer; `pictures` are SVG by name: map, front, fit, shares."""
+    surface, drawn = fitted.response, pictures or {}
+    record = surface.record
+    figures = {name: Figure(name, drawn.get(name, ""), caption) for name, caption in _CAPTIONS.items()}
+    share = f"How much of the variance of {_response(surface)} each setting explains, on the fitted surface."
+    axes = tuple((f"`{axis.name}`", f"{len(axis.levels)} levels, {axis.words}") for axis in record.axes)
+    return Document(
+        f"{record.response} of {record.outcome}",
+        "surface",
+        (
+            Headline("", _headline(surface)),
+            Statement(f"Table: `{record.source}`"),
+            Section("The surface", (figures["map"], figures["front"])),
+            Section(
+                "Errors on configurations that were not seen",
+                (Statement(f"Found by {record.how}. {_MEASURES}"), _errors(surface), figures["fit"]),
+            ),
+            Section(
+                "How much of the variability each setting explains",
+                (
+                    Statement(f"{share} Sobol' indices, clipped to 0 to 1."),
+                    _shares(explained),
+                    figures["shares"],
+                    *_variances(surface, explained),
+                ),
+            ),
+            Section("Settings", (Facts(axes),)),
+            *map(Note, _notes(fitted, explained)),
+        ),
+    )
 
 
-def headline(surface: Surface) -> str:
+def _headline(surface: Surface) -> str:
     """Say what was modelled, by which model, and how good it is."""
     record = surface.record
     runs = sum(record.runs)
@@ -80,74 +117,60 @@ def better_than_none(record: SurfaceRecord) -> bool:
     return error is None or without is None or error < without
 
 
-def error_rows(surface: Surface) -> list[tuple[str, ...]]:
+def _errors(surface: Surface) -> Table:
     """Give a row a model, the best first."""
-    return [
-        (
-            one.model,
-            number(one.errors.relative, 3),
-            number(one.errors.mse, 3),
-            number(one.errors.as_printed, 3),
-            f"x{number(one.errors.median_ratio, 4)}",
-        )
+    rows = [
+        (one.model, one.errors.relative, one.errors.mse, one.errors.as_printed, f"x{number(one.errors.median_ratio)}")
         for one in surface.record.scored
     ]
+    measures = (TableColumn(name, digits=3) for name in ("sqrt(mse)/mean", "mse", "mse/mean"))
+    return Table(("model", *measures, "typical factor"), rows)
 
 
-def share_rows(explained: SurfaceExplanation) -> list[tuple[str, ...]]:
+def _shares(explained: SurfaceExplanation) -> Table:
     """Give a row a setting, the strongest first."""
     order = sorted(explained.shares, key=lambda one: -one.total)
-    return [(one.setting, percent(one.alone, 2), percent(one.total, 2)) for one in order]
-
-
-def share_title(surface: Surface) -> str:
-    """Say what the shares are of."""
-    return f"How much of the variance of {_response(surface)} each setting explains (fitted surface):"
+    shares = (TableColumn(name, SHARE, 2) for name in ("alone", "with others"))
+    return Table(("setting", *shares), [(one.setting, one.alone, one.total) for one in order])
 
 
 def _response(surface: Surface) -> str:
     return f"{'log ' * surface.record.logarithmic}{surface.record.response}"
 
 
-def variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Give title and lines of each table of variance: of the cells, of all runs."""
+def _variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[Table]:
+    """Give each table of variance: of the cells, of all runs."""
     if explained.variance:
         title = f"Analysis of variance of {_response(surface)}, type II, one value a cell:"
-        yield title, _variance_rows(explained.variance)
+        yield _variance(explained.variance, title)
     if explained.by_runs:
         runs = f"{number(explained.by_runs.runs)} runs against the scatter within cells"
-        yield f"Analysis of variance of {explained.by_runs_of}, type II, {runs}:", _variance_rows(explained.by_runs)
+        yield _variance(explained.by_runs, f"Analysis of variance of {explained.by_runs_of}, type II, {runs}:")
 
 
-def _variance_rows(found: Variance) -> list[tuple[str, ...]]:
-    """The residual comes last."""
-    rows = [
-        (
-            " x ".join(one.term),
-            str(one.df),
-            number(one.sum_squares, 3),
-            number(one.f, 3),
-            p_cell(one.p),
-            number(one.eta2, 2),
-            number(one.omega2, 2),
-        )
+def _variance(found: Variance, caption: str) -> Table:
+    """Tabulate effects, the residual last."""
+    rows: list[tuple[Cell, ...]] = [
+        (" x ".join(one.term), one.df, one.sum_squares, one.f, p_cell(one.p), one.eta2, one.omega2)
         for one in found.effects
     ]
     left = "residual" if found.runs is None else "within cells"
-    return [*rows, (left, str(found.residual_df), number(found.residual_squares, 3), *[""] * 4)]
+    rows.append((left, found.residual_df, found.residual_squares, *[""] * 4))
+    sums = (TableColumn(name, digits=3) for name in ("sum of squares", "F"))
+    shares = (TableColumn(name, digits=2) for name in ("eta2", "omega2"))
+    return Table(("term", "df", *sums, "p", *shares), rows, caption)
 
 
-def notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
+def _notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
     """Say what to know about the fit."""
     record = fitted.response.record
     for axis in record.axes:
         if axis.scale == "levels":
-            yield f"Note: two levels of {axis.name} lie very close together, so its levels were spaced evenly."
-    for note in (*record.notes, *explained.notes):
-        yield f"Note: {note}"
+            yield f"two levels of {axis.name} lie very close together, so its levels were spaced evenly."
+    yield from (*record.notes, *explained.notes)
     tested = explained.by_runs or explained.variance
     if tested and tested.untested:
         pairs = ", ".join(" x ".join(term) for term in tested.untested)
-        yield f"Note: there are too few cells to test {pairs}."
+        yield f"there are too few cells to test {pairs}."
     if fitted.response.margin is None:
-        yield "Note: too few cells for prediction intervals."
+        yield "too few cells for prediction intervals."

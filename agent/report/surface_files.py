@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from ...prompts.render import render
 from ...tools.surface.axes import Level
 from ...tools.surface.best import Best, Field, best
 from ...tools.surface.explain import Slice, SurfaceExplanation, cut
 from ...tools.surface.fitted import Surface
 from ...tools.surface.stored import Fitted
-from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas, standalone
+from ..render.files import document_files
+from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .numbers import number, scale
 from .saving import save_files
-from .surface import ERRORS, SHARES, VARIANCE, error_rows, headline, notes, share_rows, share_title, variances
+from .surface import document
 
 MOST_VECTORS = 1500
 """Marks above which they become a bitmap."""
@@ -159,36 +158,10 @@ def _label(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
 
 
-CAPTIONS = {
-    "fit": "Each mark is a configuration, predicted by a fit that did not see it.",
-    "shares": "Wide bars: what a setting has a part in. Narrow bars: what it explains alone.",
-    "map": "The response over the settings that explain most, the others held.",
-    "front": "Mean against spread. Nothing is better than the line in both.",
-}
-
-
 def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> list[str]:
     """Write everything, and return the paths; the folder is there."""
-    surface = fitted.response
-    drawn = _pictures(fitted, explained)
-    values = {
-        "title": f"{surface.record.response} of {surface.record.outcome}",
-        "source": surface.record.source,
-        "headline": headline(surface),
-        "errors": (ERRORS, error_rows(surface)),
-        "how": surface.record.how,
-        "shares": (SHARES, share_rows(explained)),
-        "share_title": share_title(surface),
-        "variances": [(title, VARIANCE, rows) for title, rows in variances(surface, explained)],
-        "axes": [(axis.name, axis.words, f"{len(axis.levels)} levels") for axis in surface.record.axes],
-        "notes": [note.removeprefix("Note: ") for note in notes(fitted, explained)],
-        "captions": CAPTIONS,
-    }
-    marked = {name: Markup(svg) for name, svg in drawn.items()}
-    files = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
-    files["report.md"] = render("surface.md.j2", **values, pictures=list(drawn))
-    files["report.html"] = render("surface.html.j2", **values, pictures=marked)
-    return list(map(str, save_files(folder, files)))
+    page = document(fitted, explained, _pictures(fitted, explained))
+    return list(map(str, save_files(folder, document_files(page))))
 
 
 def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> Mapping[str, str]:
