@@ -13,7 +13,7 @@ from pydantic import Field
 from ..tools.execution.bench import Bench
 from ..tools.execution.row_log import rows_in
 from ..tools.execution.series import Measuring
-from ..tools.experiment.executor import AppliedConditions, Condition
+from ..tools.experiment.conditions import AppliedConditions, Condition
 from ..tools.experiment.experiment import Experiment, carry_out
 from ..tools.experiment.schedules import Complete
 from ..tools.machine import busy_words

@@ -18,7 +18,7 @@ from distributed import get_worker
 
 from vgo_agent.tools.analysis.analysis import AnalysisOptions
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.experiment.executor import AppliedConditions
+from vgo_agent.tools.experiment.conditions import AppliedConditions
 from vgo_agent.tools.experiment.experiment import Experiment, carry_out
 from vgo_agent.tools.experiment.schedules import Complete
 from vgo_agent.tools.fleet.bench import FleetBench

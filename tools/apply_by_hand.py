@@ -8,7 +8,7 @@ from pydantic import Field
 
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
-from .experiment.executor import AppliedConditions, Condition
+from .experiment.conditions import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Repeat
 from .measure import MeasureResult

@@ -15,7 +15,7 @@ from .case import Case
 from .claim_words import in_a_word
 from .execution.screen import Proof
 from .execution.series import Series
-from .experiment.executor import AS_GIVEN, AppliedConditions, Condition
+from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Crossover, block_of, pairs_in
 from .failures import Failures, broken_by, expected_of, failures_of

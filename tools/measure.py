@@ -16,7 +16,7 @@ from .base import Arguments, Outcome, Result
 from .case import Case
 from .execution.launcher_time import LauncherTime, launcher_time
 from .execution.series import Series
-from .experiment.executor import AppliedConditions
+from .experiment.conditions import AppliedConditions
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Repeat
 from .failures import HUNG, Failures, failed_words, failures_of

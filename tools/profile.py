@@ -17,7 +17,7 @@ from .distortion import Distortion, distortion, gap_of, with_their_parts
 from .execution.expected import Expected
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
-from .experiment.executor import AppliedConditions, Condition
+from .experiment.conditions import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import BARE, LayerSet, Rotation, layer_sets, rotated
 from .failures import Failures, broken_among, expected_of, failures_of

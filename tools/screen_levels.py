@@ -16,7 +16,7 @@ from .case import Case
 from .claim import Claim, TooFew
 from .execution.expected import Expected
 from .execution.series import Series
-from .experiment.executor import AS_GIVEN, AppliedConditions, Condition
+from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.race import Elimination, Race, tabled
 from .failures import broken_by, expected_of
@@ -143,7 +143,7 @@ def _prove(race: Race, applied: AppliedConditions, case: Case) -> None:
         if broke:
             race.drop(level, broke)
         elif failing:
-            race.drop(level, f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
+            race.drop(level, failing.failure)
 
 
 def _result(

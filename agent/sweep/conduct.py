@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...knowledge.errors import VgoError
-from ...tools.execution.bench import Bench
 from ...tools.execution.progress import Remark
-from ...tools.execution.row_log import SYNC_S, RowLog, rows_in
+from ...tools.execution.row_log import SYNC_S, RowLog, RowsInMemory, rows_in
+from ...tools.experiment.conditions import AppliedConditions
 from ...tools.layers_here import choose
-from ...tools.row import Row
-from ...tools.sweep.sweep import Sweep
+from ...tools.sweep.sweep import CellConditions, Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
-from ...tools.sweep.treatments import CellsHere, CellsThere, LocalCells
 from ..clock import BudgetClock
 from ..experiment import ExperimentRun, RemadeFiles, ShownAnswer, go_on, read_experiment
 from ..experiment_folder import experiment_in
@@ -88,11 +86,9 @@ def conduct(request: SweepRequest, run: ExperimentRun) -> SweepResult:
 
         gc.disable()  # a collection between two runs would evict what the next one finds in the cache
         try:
-            if not isinstance(bench, Bench):
-                sweep.go(bench, CellsThere(space, request.program, layers, sweep.cell), layers)
-            else:
-                with contextlib.closing(LocalCells(request.cells(run.machine).of, run.machine, bench, layers)) as cells:
-                    sweep.go(bench, CellsHere(cells, sweep.cell))
+            cells = CellConditions(sweep, request.program)
+            with AppliedConditions(bench, cells, run.machine) as conditions:
+                sweep.go(bench, conditions, layers)
         except VgoError:
             with contextlib.suppress(VgoError):  # the first says more
                 written()
@@ -107,20 +103,12 @@ def _log(path: Path, sync_s: float = SYNC_S) -> contextlib.closing[RowLog]:
     return contextlib.closing(RowLog(path, "run the same command again", sync_s))
 
 
-@dataclass
-class _ReadLog:
-    rows: list[Row] = field(default_factory=list)
-
-    def append(self, *rows: Row) -> None:
-        """Nothing is added."""
-
-
 def remade(request: SweepRequest, folder: RunFolder) -> RemadeFiles:
     """Make both tables again, and what rows alone tell."""
     from ..report.sweep import best
     from .files import CELLS, RUNS
 
-    drawn, ran = (_ReadLog(rows_in(folder.path / name)) for name in (DRAWN, RAN))
+    drawn, ran = (RowsInMemory(rows_in(folder.path / name)) for name in (DRAWN, RAN))
     sweep = Sweep(request.space, request.seed, drawn, ran, bool(request.subject.on))
     cells = list(cell_rows(sweep))
     runs = runs_table(sweep, RUNS, (), {}).frame.write_csv().encode()

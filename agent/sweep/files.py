@@ -10,9 +10,9 @@ from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
 from ...tools.recorded.write import write as write_table
 from ...tools.survey import survey
-from ...tools.sweep.cell import Cell
+from ...tools.sweep.cell import CellSettings
 from ...tools.sweep.designs import first_cells
-from ...tools.sweep.setting import mitigation_of
+from ...tools.sweep.setting import cell_setting, mitigation_of
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
 from ..consent import NO, ONCE
@@ -62,13 +62,13 @@ def preview(request: SweepRequest, folder: RunFolder) -> dict[str, Any]:
         )
     subject = request.subject
     machine = survey(subject, request.conditions, root=Path(subject.root), launcher=launcher_of(subject))
-    first, settings = first_cells(request.space, request.seed), request.cells(machine)
+    first = first_cells(request.space, request.seed)
     shown = []
     for number, values in enumerate(first.cells, 1):
-        cell = Cell(f"c{number:04d}", values)
-        one: dict[str, Any] = {"cell": cell.id, "values": dict(values), "command": [], "would": [], "in_the_way": None}
+        name = f"c{number:04d}"
+        one: dict[str, Any] = {"cell": name, "values": dict(values), "command": [], "would": [], "in_the_way": None}
         try:
-            setting = settings.of(cell)
+            setting = cell_setting(CellSettings.of(request.space, values, request.program), machine)
             one |= {"command": list(setting.subject.command), "would": list(setting.would(machine))}
         except VgoError as refused:
             one["in_the_way"] = str(refused)
@@ -116,7 +116,7 @@ def beyond(request: SweepRequest) -> list[tuple[str, str]]:
     for name, parameter in request.space.parameters.items():
         scope = "system" if parameter.to in _SYSTEM else "cgroup" if parameter.to in _GROUP else "process"
         if parameter.mitigation:
-            scope = mitigation_of(parameter, request.knowledge.mitigations).scope
+            scope = mitigation_of(parameter).scope
         if scope != "process":
             found.append((name, scope))
     return found

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -15,15 +14,13 @@ from pydantic import ValidationError
 from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...knowledge.files import first
-from ...knowledge.loader import Knowledge, load
 from ...layers.schema import Layer
 from ...tools.layers_here import WORDS, named
-from ...tools.machine import Machine
 from ...tools.subject import Allow, Subject
-from ...tools.sweep.cell import Cell
+from ...tools.sweep.cell import texts_of
 from ...tools.sweep.designs import first_cells
 from ...tools.sweep.inline import inline, is_inline, named_after
-from ...tools.sweep.setting import CellSettings, conditions, settles_slowly
+from ...tools.sweep.setting import preconditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
 from ..commands.subject import subject_of, with_command
 from ..experiment import ExperimentRequest, ExperimentRun, RemadeFiles
@@ -41,7 +38,6 @@ PREFIX = "sweep-"
 SAME = ("launcher", "root", "directory", "timeout_s")
 """Of the subject: what stays from one command to the next."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
-_NO_KNOWLEDGE = Knowledge({}, {}, "")
 
 
 class SweepRequest(ExperimentRequest):
@@ -58,15 +54,10 @@ class SweepRequest(ExperimentRequest):
     allow: Allow
     """A command that goes on with it need not say it again."""
 
-    @cached_property
-    def knowledge(self) -> Knowledge:
-        """What is known, where any parameter is one of a mitigation."""
-        return load() if any(one.mitigation for one in self.space.parameters.values()) else _NO_KNOWLEDGE
-
     @property
     def conditions(self) -> Sequence[Precondition]:
         """What the machine has to be surveyed for."""
-        return conditions(self.space, self.knowledge.mitigations)
+        return preconditions(self.space.parameters)
 
     @property
     def probed(self) -> Sequence[str]:
@@ -78,10 +69,6 @@ class SweepRequest(ExperimentRequest):
         command = tuple(filled(word, texts) for word in self.space.command)
         with contextlib.chdir(self.subject.directory):
             return with_command(self.subject, command, self.inputs)
-
-    def cells(self, machine: Machine) -> CellSettings:
-        """What makes the setting of each cell."""
-        return CellSettings(self.space, self.knowledge.mitigations, machine, self.program)
 
     def lasting(self, seconds: float, folder: RunFolder) -> Self:
         """Give it another budget."""
@@ -138,8 +125,8 @@ def sweep_request(
     request = SweepRequest(
         subject=subject, space=space, seed=settings.seed, layers=layers, inputs=inputs, allow=settings.allow
     )
-    conditions(space, request.knowledge.mitigations)
-    if space.repetitions.block is None and settles_slowly(space, request.knowledge.mitigations):
+    preconditions(space.parameters)  # what is unknown is refused
+    if space.repetitions.block is None and settles_slowly(space):
         calm = space.repetitions.model_copy(update={"block": SETTLING})
         request = request.model_copy(update={"space": space.model_copy(update={"repetitions": calm})})
     return request, RunFolder(settings.out / f"{PREFIX}{name}")
@@ -149,7 +136,7 @@ def _first_program(space: Space, settings: UserSettings, arguments: argparse.Nam
     """The program of the first cell that has one; none is refused. Its command has the parameters in their places."""
     refusal: VgoError | None = None
     for values in first_cells(space, settings.seed).cells:
-        words = [filled(word, Cell("", values).texts) for word in space.command]
+        words = [filled(word, texts_of(values)) for word in space.command]
         said = {name: getattr(space, name) for name in ("shell", "metric", "higher_is_better")}
         more = {"per_iteration": None, "unit": space.unit or None, "command": words}
         try:

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ...layers.schema import Layer
 from ...tools.base import ToolError
 from ...tools.execution.expected import NEVER, Expected
 from ...tools.execution.launch import Launch
+from ...tools.execution.row_log import RowsInMemory
 from ...tools.execution.screen import Proof
 from ...tools.execution.series import Change, PlannedRun, Series
 from ...tools.experiment.executor import LOCAL
@@ -36,17 +37,6 @@ BATCHES = 2
 
 class NotRecorded(ToolError):
     """What was asked for is not in the tables; it says nothing about whoever asked."""
-
-
-@dataclass
-class Kept:
-    """Rows of one series, in memory."""
-
-    rows: list[Row] = field(default_factory=list)
-
-    def append(self, *rows: Row) -> None:
-        """Keep them."""
-        self.rows += rows
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,7 @@ class RecordedBench:
     @contextmanager
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> Iterator[Series]:
         """Open a series; for pairs, deal those of the next batch."""
-        yield _Served(self, call_id, tuple(layers), Kept(), planned, pairs=self._deal())
+        yield _Served(self, call_id, tuple(layers), RowsInMemory(), planned, pairs=self._deal())
 
     def expect(self, expected: Expected) -> None:
         """Nothing is run, so nothing is to be ended."""

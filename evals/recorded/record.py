@@ -22,7 +22,7 @@ from ...tools.case import Case, Finished, Record
 from ...tools.execution.bench import Bench
 from ...tools.execution.progress import ProgressEvent, RunEnded
 from ...tools.execution.spawn import Spawner
-from ...tools.experiment.executor import AS_GIVEN, AppliedConditions, Condition
+from ...tools.experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from ...tools.experiment.schedules import block_of, pairs_in
 from ...tools.label import LabelArguments
 from ...tools.layers_here import LayerChoice, choose

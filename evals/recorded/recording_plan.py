@@ -18,7 +18,7 @@ from ...knowledge.shape import Frozen
 from ...tools.case import Case
 from ...tools.execution.bench import Bench
 from ...tools.execution.series import Series
-from ...tools.experiment.executor import AppliedConditions
+from ...tools.experiment.conditions import AppliedConditions
 from ...tools.experiment.experiment import Experiment, carry_out
 from ...tools.experiment.schedules import Crossover, bare_runs
 from ...tools.interim import BATCH_PAIRS

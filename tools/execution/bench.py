@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ...knowledge.actions import Apply
 from ...knowledge.errors import VgoError
@@ -22,7 +21,7 @@ from ..machine import Machine
 from ..mitigation.engine import Applied, applied
 from ..mitigation.knobs import in_force_already, resolve
 from ..mitigation.parameters import with_values
-from ..row import BASELINE, Row
+from ..row import BASELINE
 from ..subject import Subject
 from .expected import FIRST_RUNS, NEVER, Deadline, Expected
 from .judge import RunOutcome, judge
@@ -40,20 +39,6 @@ MOST_FAILED = 0.5
 """More failed runs than this share, and what is left would be a different program."""
 FEW_RUNS = 20
 """From so many on it is refused where it fails in most: of 5 runs, one that fails in 30 % fails in most by luck."""
-
-
-def row_of(run: Run, judged: RunOutcome, way: Way, **more: Any) -> Row:
-    """What a row says of a run; its outcome is None where it does not count."""
-    return {
-        "ok": int(judged.outcome is not None),
-        "exit_code": run.exit_code,
-        "survivors": run.survivors,
-        "outcome": judged.outcome,
-        "wall_s": run.wall_ns / 1e9,
-        "layers": way.name,
-        **more,
-        **way.cells(run.counters),
-    }
 
 
 @dataclass
@@ -165,6 +150,29 @@ class Bench:
         subject, way = self.subject, self.way(planned.launch, planned.layers)
         as_given = planned.condition == BASELINE and not planned.layers
         own_s = self.limit_s(way, not as_given, planned.times)
+        made = self.judged(way, subject, own_s, self._hung if as_given else None)
+        if made is None:
+            series.cut = True  # it is no failure of the program, and no run
+            return
+        run, judged = made
+        if as_given:
+            self.took(run)
+        row = {
+            "order": len(series.rows),
+            "condition": planned.condition,
+            "pair": planned.pair,
+            **way.row(run, judged.outcome, failure=judged.short),
+        }
+        rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
+        series.log.append(*rows)
+        self.listener(RunEnded(series.rows, series.planned))
+        if judged.failure and as_given:
+            refuse_failures(series, subject, judged.failure)
+
+    def judged(
+        self, way: Way, subject: Subject, own_s: float | None, hung: Callable[[Run], bool] | None = None
+    ) -> tuple[Run, RunOutcome] | None:
+        """Run once; None where the end of the budget ended it before its own limit, and it is not told to have hung."""
         limit_s = self.deadline.limit_s(own_s)
         run = self.spawner.run(
             way.launch,
@@ -173,23 +181,14 @@ class Bench:
             capture=subject.metric is not None,
             on_started=self.on_started,
         )
-        if run.timed_out and limit_s != own_s and not (as_given and self._hung(run)):
-            series.cut = True  # it is no failure of the program, and no run
-            return
-        if as_given:
-            self.took(run)
-        judged = judge(run, subject, way.through, limit_s)
-        row = {
-            "order": len(series.rows),
-            "condition": planned.condition,
-            "pair": planned.pair,
-            **row_of(run, judged, way, failure=judged.short),
-        }
-        rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
-        series.log.append(*rows)
-        self.listener(RunEnded(series.rows, series.planned))
-        if judged.failure and as_given:
-            refuse_failures(series, subject, judged.failure)
+        if run.timed_out and limit_s != own_s and not (hung and hung(run)):
+            return None
+        return run, judge(run, subject, way.through, limit_s)
+
+    @property
+    def starts(self) -> Through:
+        """Starts runs that are no part of the data as those of the data are started."""
+        return Through(self.spawner, self._ways, self.deadline)
 
     def change(
         self, mitigation: Mitigation, machine: Machine, source: Path | None = None
@@ -206,7 +205,7 @@ class Bench:
         assert isinstance(change, Applied)
         limit_s = self.limit_s(self.way(change.launch))
         watched = Watched(
-            Through(self.spawner, self._ways, self.deadline),
+            self.starts,
             change.launch.argv,
             self.subject.metric is not None,
             self._seen(limit_s),

@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
@@ -16,6 +17,21 @@ from ..row import Row
 
 SYNC_S = 1.0
 """A row that is kept sooner after the log was last seen through to the disk may be lost with the power."""
+
+
+@dataclass
+class RowsInMemory:
+    """Rows that no file keeps."""
+
+    rows: list[Row] = field(default_factory=list)
+
+    def append(self, *rows: Row) -> None:
+        """Keep them."""
+        self.rows += rows
+
+    def drop(self, rows: int) -> None:
+        """Forget the last ones."""
+        del self.rows[-rows:]
 
 
 class RowLog:
@@ -42,6 +58,13 @@ class RowLog:
                 os.fdatasync(self._file.fileno())
                 self._synced_s = now_s
         self.rows += rows
+
+    def drop(self, rows: int) -> None:
+        """Forget the last rows, which are to be made again."""
+        lines = self._path.read_bytes().splitlines(keepends=True)
+        with self._writing():
+            self._file.truncate(sum(map(len, lines[:-rows])))
+        del self.rows[-rows:]
 
     def close(self) -> None:
         """Close the file, with all rows on the disk; it stays until the call's table is stored."""

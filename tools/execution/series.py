@@ -31,6 +31,9 @@ class Log(Protocol):
     def append(self, *rows: Row) -> None:
         """Keep the rows of one run."""
 
+    def drop(self, rows: int) -> None:
+        """Forget the last rows, which are to be made again."""
+
 
 class Change(Protocol):
     """A mitigation made ready: `on` before a mitigated run, `off` before one of the baseline."""
@@ -190,6 +193,11 @@ class Series:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
         layers = self.layers if layers is None else layers
         self.bench.run_once(self, PlannedRun(condition, launch, pair, layers, times))
+
+    def drop(self, rows: int) -> None:
+        """Forget the last rows, which are to be made again."""
+        self.log.drop(rows)
+        self._seen, self._processes, self._spent_s, self._outcomes = 0, 0, 0.0, []
 
     def _counted(self) -> Self:
         """Count what has come since the last look: all of it is asked for after each run."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ...layers.launcher import Launcher
 from ...layers.probes.base import Probe, SpawnCommand
 from ...layers.schema import Layer, Value
-from .launch import Launch
+from ..row import Row
+from .launch import Launch, Run
 from .spawn import RUSAGE
 
 
@@ -30,6 +32,19 @@ class Way:
     def name(self) -> str:
         """The cell of the column `layers`."""
         return "+".join(layer.key for layer in self.layers)
+
+    def row(self, run: Run, outcome: float | None, **more: Any) -> Row:
+        """What a row says of a run; its outcome is None where it does not count."""
+        return {
+            "ok": int(outcome is not None),
+            "exit_code": run.exit_code,
+            "survivors": run.survivors,
+            "outcome": outcome,
+            "wall_s": run.wall_ns / 1e9,
+            "layers": self.name,
+            **more,
+            **self.cells(run.counters),
+        }
 
     def cells(self, counters: Mapping[str, Value]) -> dict[str, Value]:
         """Keep what a layer that is on declares and can see from here, and add what the launcher knows."""

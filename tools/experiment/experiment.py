@@ -15,7 +15,7 @@ from typing import Protocol
 from ..execution.samples import runs_of
 from ..execution.series import Series
 from ..row import Row
-from .executor import BARRIER, OUTSIDE, Block, ExperimentConditions
+from .executor import OUTSIDE, Block, ExperimentConditions
 
 Done = Callable[[], Sequence[Row]]
 """Rows of the blocks that were given so far and have ended."""
@@ -95,11 +95,19 @@ class ResumedSchedule:
     def blocks(self) -> Iterator[Block]:
         """Give what is left of the schedule; a block that is not likely to fit in the budget is not begun."""
         for block in self.experiment.schedule.blocks(self._done):
-            left = list(self._left(block)) if self._made and block != BARRIER else [block]
-            if left == [block] and len(block.order) > 1 and not self._fits(len(block.order)):
+            torn = self._claim(block) if self._made else []
+            if torn and len(torn) == len(block.order):
+                continue
+            if torn and self.series.bench.subject.on:
+                if self._was_made_again(block):
+                    continue
+                block = self._renumbered(block)
+            if len(block.order) > 1 and (torn and self.series.over or not self._fits(len(block.order))):
                 return
-            self._given += sum(len(one.order) for one in left)
-            yield from left
+            if torn and not self.series.bench.subject.on:
+                self._drop(torn)
+            self._given += len(block.order)
+            yield block
 
     def _done(self) -> Sequence[Row]:
         return [*self._seen, *self.series.rows[self._before :]]
@@ -108,36 +116,33 @@ class ResumedSchedule:
         on_their_way = self._given - self.series.processes
         return self.series.fits(runs + on_their_way)
 
-    def _left(self, block: Block) -> Iterator[Block]:
-        """Give what the journal lacks of a block; on hosts a torn one is made again, whole, by another number."""
-        lacking = self._claim(block)
-        if len(lacking) == len(block.order):
-            yield block
-        elif lacking and self.series.bench.subject.on and block.number != OUTSIDE:
-            yield from self._made_again(block)
-        else:
-            yield from (Block(block.pair(place), (block.order[place],)) for place in lacking)
+    def _claim(self, block: Block) -> list[list[Row]]:
+        """Take the runs of a block from the journal."""
+        made = [self._made[key].popleft() for key in self._keys(block) if self._made.get(key)]
+        self._seen += [row for run in made for row in run]
+        return made
 
-    def _claim(self, block: Block) -> list[int]:
-        """Take the runs of a block from the journal; give the places of those that it lacks."""
-        return [place for place, key in enumerate(self._keys(block)) if not self._taken(key)]
-
-    def _taken(self, key: Known) -> bool:
-        if not (runs := self._made.get(key)):
-            return False
-        self._seen += runs.popleft()
-        return True
-
-    def _made_again(self, block: Block) -> Iterator[Block]:
-        """Claim a block that was made for a torn one, or give another one to make."""
+    def _was_made_again(self, block: Block) -> bool:
+        """Claim a block that was made for a torn one on hosts, where others ended meanwhile."""
         for number in self._again[:-1]:
             again = block._replace(number=number)
             if all(self._made.get(key) for key in self._keys(again)):
                 self._claim(again)
-                return
+                return True
+        return False
+
+    def _renumbered(self, block: Block) -> Block:
         number = self._again[-1]
         self._again[-1] += block.pairs
-        yield block._replace(number=number)
+        return block._replace(number=number)
+
+    def _drop(self, torn: Sequence[Sequence[Row]]) -> None:
+        """Forget the runs of a torn block: here they are the last ones, and it is made again, whole."""
+        rows = sum(map(len, torn))
+        self.series.drop(rows)
+        del self._seen[-rows:]
+        self._before -= rows
+        self._given -= len(torn)
 
     def _keys(self, block: Block) -> Iterator[Known]:
         for place, key in enumerate(block.order):

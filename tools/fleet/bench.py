@@ -17,7 +17,7 @@ from ..execution.launch import Launch
 from ..execution.row_log import RowLog
 from ..execution.screen import Proof
 from ..execution.series import Change, PlannedRun, Series
-from ..experiment.executor import Condition
+from ..experiment.conditions import Condition
 from ..machine import Machine
 from ..many import FLEET
 from ..mitigation.checks import Check

@@ -14,7 +14,8 @@ from ..execution.bench import refuse_failures
 from ..execution.progress import Remark, RunEnded
 from ..execution.samples import runs_of
 from ..execution.series import Series
-from ..experiment.executor import Block, ExperimentConditions
+from ..experiment.conditions import AppliedConditions
+from ..experiment.executor import Block
 from ..row import BASELINE, Row
 from .asking import GRACE_S, LONGEST_S, RUN, TEXT
 from .deal import Dealer, runs_in
@@ -89,7 +90,7 @@ class Carrying:
     series: Series
     dealer: Dealer
     enough: Callable[[], bool]
-    conditions: ExperimentConditions
+    conditions: AppliedConditions
     _until: dict[str, float] = field(default_factory=dict)
     """Host to when its message is lost."""
     _worker: dict[str, str] = field(default_factory=dict)
@@ -133,8 +134,8 @@ class Carrying:
             if worker is None:
                 self._lose(host, "its worker has gone")
                 continue
-            limit_s = self._limit_s(runs_in(blocks))
             order = self.fleet.order.model_copy(update=self._said(blocks))
+            limit_s = self._limit_s(runs_in(blocks))
             self._host[worker] = host
             self._until[host], self._worker[host] = time.monotonic() + limit_s + GRACE_S, worker
             self.fleet.link.send(worker, self.fleet.deliver, order.model_dump_json(), limit_s)
@@ -150,11 +151,11 @@ class Carrying:
 
     def _said(self, blocks: Sequence[Block]) -> dict[str, object]:
         """What this series adds to an order."""
-        told = self.conditions.told(blocks)
-        named = {spec for one in told.conditions.values() for spec in one.layers or ()} | set(self.series.layers)
+        conditions = {key: self.conditions.conditions[key] for block in blocks for key in block.order}
+        named = {spec for one in conditions.values() for spec in one.layers or ()} | set(self.series.layers)
         layers: dict[str, Layer] = {spec: self.series.bench.layer(spec) for spec in sorted(named)}
         said = {"act": "run", "series": self.series.call_id, "on": self.series.layers, "blocks": blocks}
-        return {**said, "layers": layers, "conditions": told.conditions, "cells": told.cells}
+        return {**said, "layers": layers, "conditions": conditions}
 
     def _take_in(self, landed: Landed | None) -> None:
         """Keep the rows of a message, run by run, and ask after each whether it is enough."""

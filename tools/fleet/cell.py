@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from ..execution.launch import Launch
 from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
-from ..experiment.executor import AppliedConditions, ExperimentConditions
+from ..experiment.conditions import AppliedConditions, Condition
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
@@ -33,6 +33,7 @@ from ..shipped import shipped
 from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
+from ..sweep.setting import preconditions
 from .alone import alone
 from .host import HostAnswer, Order
 from .sight import sight
@@ -61,7 +62,7 @@ class HostProcess:
     _machines: dict[tuple[Precondition, ...], Machine] = field(default_factory=dict)
     """By what they were surveyed for."""
     _proofs: set[str] = field(default_factory=set)
-    """What was shown to be in force, of treatments that keep a proof."""
+    """Settings of cells that were shown to be in force."""
     _series: int = 0
 
     def answer(self, text: str) -> HostAnswer:
@@ -83,7 +84,7 @@ class HostProcess:
         if order.act == "look":
             told = restore()
             bench = self._opened(order)
-            seen = sight(order, bench, self._machine(order.subject, order.preconditions))
+            seen = sight(order, bench, self._surveyed(order.subject, of_mitigations() if order.preconditions else ()))
             return HostAnswer(sight=seen.model_copy(update={"put_back": tuple(told)}))
         if order.act == "prove":
             return self._proved(order)
@@ -95,7 +96,7 @@ class HostProcess:
 
     def _proved(self, order: Order) -> HostAnswer:
         (key,) = order.conditions
-        machine = self._machine(order.subject, True)
+        machine = self._surveyed(order.subject, of_mitigations())
         with AppliedConditions(self._opened(order), order.conditions, machine) as applied:
             return HostAnswer(**applied.prove(key)._asdict())
 
@@ -112,23 +113,14 @@ class HostProcess:
         return HostAnswer(rows=tuple(map(dict, series.rows)), error=error)
 
     def _make(self, order: Order, bench: Bench, series: Series) -> None:
-        with self._conditions(order, bench) as conditions:
+        """Get ready what the blocks ask for, run them, and put it back at the end."""
+        made = order.conditions.values()
+        machine = self._surveyed(order.subject, asked_of(made)) if any(one.changes for one in made) else None
+        with AppliedConditions(bench, order.conditions, machine, self._proofs) as conditions:
             for block in order.blocks:
                 for place, key in enumerate(block.order):
                     with stamped(series):
                         conditions.run(series, key, block.pair(place))
-
-    @contextlib.contextmanager
-    def _conditions(self, order: Order, bench: Bench) -> Iterator[ExperimentConditions]:
-        """Get ready what the blocks ask for, and put it back at the end."""
-        if (cells := order.cells) is not None:
-            with cells.opened(bench, self._surveyed(order.subject, cells.asks), self._proofs) as made:
-                yield made
-            return
-        changes = any(one.mitigation for one in order.conditions.values())
-        machine = self._machine(order.subject, True) if changes else None
-        with AppliedConditions(bench, order.conditions, machine) as applied:
-            yield applied
 
     def _opened(self, order: Order) -> Bench:
         """The bench of this program; another program has one of its own."""
@@ -141,14 +133,8 @@ class HostProcess:
         self._bench.expect(order.expected)
         return self._bench
 
-    def _machine(self, subject: Subject, conditions: bool) -> Machine:
-        """Survey this host for no mitigation, or for all."""
-        known = shipped().mitigations.values() if conditions else ()
-        return self._surveyed(subject, tuple(one.applies for one in known))
-
-    def _surveyed(self, subject: Subject, asked: Sequence[Precondition]) -> Machine:
+    def _surveyed(self, subject: Subject, asked: tuple[Precondition, ...]) -> Machine:
         """Survey this host once, as far as it is asked for."""
-        asked = tuple(asked)
         if asked not in self._machines:
             self._machines[asked] = survey(subject, asked, root=Path(subject.root))
         return self._machines[asked]
@@ -158,6 +144,17 @@ class HostProcess:
         if self._bench:
             self._bench.close()
             self._bench = None
+
+
+def of_mitigations() -> tuple[Precondition, ...]:
+    """What any mitigation asks of a machine."""
+    return tuple(one.applies for one in shipped().mitigations.values())
+
+
+def asked_of(conditions: Iterable[Condition]) -> tuple[Precondition, ...]:
+    """What these conditions ask of a machine; the cells of a sweep have the same parameters."""
+    cell = next((one.cell for one in conditions if one.cell), None)
+    return preconditions(cell.parameters) if cell else of_mitigations()
 
 
 def opened(subject: Subject, spawner: Spawner, folder: Path) -> Bench:

@@ -11,6 +11,7 @@ from ...knowledge.errors import VgoError
 from ..execution.expected import MORE_S, Expected
 from ..execution.progress import Listener, ignore
 from ..execution.series import Series
+from ..experiment.conditions import AppliedConditions
 from ..experiment.executor import Block, ExperimentConditions
 from ..row import BASELINE, Row
 from .asking import GRACE_S
@@ -74,6 +75,7 @@ class Fleet:
         self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
     ) -> None:
         """Run the blocks on all hosts at once, until there are none or it is enough."""
+        assert isinstance(conditions, AppliedConditions)
         if not enough():
             Carrying(self, series, Dealer.of(blocks, self._living(), series.call_id), enough, conditions).go()
 

@@ -11,14 +11,14 @@ from typing import Any, Literal
 from ...knowledge.shape import Frozen
 from ...layers.schema import Layer
 from ..execution.expected import Expected
-from ..experiment.executor import Block, Condition
+from ..experiment.conditions import Condition
+from ..experiment.executor import Block
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..study.design import StudyDesign, StudyScope
 from ..study.setting import StudySetting
 from ..study.warm_up import WarmUpRun
 from ..subject import Subject
-from ..sweep.treatments import Cells
 
 
 class Order(Frozen):
@@ -43,8 +43,6 @@ class Order(Frozen):
     blocks: tuple[Block, ...] = ()
     conditions: dict[str, Condition] = {}
     """Of these blocks, by key; with `prove`, the one to prove."""
-    cells: Cells | None = None
-    """Of these blocks, where they are those of a sweep."""
     settings: tuple[StudySetting, ...] = ()
     """With `warm_up`."""
     wanted: StudyScope | None = None

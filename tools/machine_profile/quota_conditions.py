@@ -13,7 +13,6 @@ from ..execution.bench import Bench
 from ..execution.launch import RunGroup
 from ..execution.progress import RunEnded
 from ..execution.series import Series
-from ..experiment.executor import Block, Instructions
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row
@@ -54,7 +53,6 @@ class QuotaConditions:
     """Of a run; one that would not end within the budget is not begun."""
     cpus: float
     """What the quota is worth."""
-    alike: bool = False
 
     def run(self, series: Series, key: str, pair: int) -> None:
         """Run the stressor of a pair once."""
@@ -72,10 +70,6 @@ class QuotaConditions:
     def shown(self, series: Series, key: str) -> tuple[str, str]:
         """Give the condition; no layers are on."""
         return key, ""
-
-    def told(self, blocks: Sequence[Block]) -> Instructions:
-        """Nothing: the runs are made here."""
-        return Instructions()
 
 
 def _counted(ran: StressorRun, base: float) -> Row:

@@ -21,6 +21,11 @@ class Check(Frozen):
     passed: bool
 
     @property
+    def failure(self) -> str:
+        """What a check that was not passed says."""
+        return f"not in force: {self.what} is {self.seen}, expected {self.expected}"
+
+    @property
     def proof(self) -> str:
         """What a check of this level shows."""
         return ("the knob reads back", "the process shows it", "the factor moved")[self.level - 1]

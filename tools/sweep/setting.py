@@ -17,8 +17,9 @@ from ..mitigation.kernel_file import cpu_list
 from ..mitigation.parameters import with_values
 from ..mitigation.planned import planned
 from ..mitigation.preconditions import beyond_reach, unmet
+from ..shipped import shipped
 from ..subject import Subject
-from .cell import Cell
+from .cell import CellSettings, texts_of
 from .space import OFF, Parameter, Space
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -52,59 +53,41 @@ class CellSetting:
         return (*planned(self.mitigation, self.subject, machine, Path(self.subject.root)), *start)
 
 
-@dataclass(frozen=True)
-class CellSettings:
-    """Makes the setting of each cell of a space."""
-
-    space: Space
-    mitigations: Mapping[str, Mitigation]
-    """Those that are known, by key."""
-    machine: Machine
-    subject_of: Callable[[Mapping[str, str]], Subject]
-    """Gives the subject of a cell by its levels; raises VgoError where there is no such program."""
-
-    def of(self, cell: Cell) -> CellSetting:
-        """Make a setting; raises VgoError where the cell is impossible here."""
-        subject = self.subject_of(cell.texts)
-        parts = list(self._parts(cell))
-        for part in parts:
-            self._refuse(part, subject)
-        launch = Launch(argv=subject.argv, directory=Path(subject.directory))
-        pinned = [text for name, text in cell.texts.items() if self.space.parameters[name].to == "affinity"]
-        if pinned:
-            launch = replace(launch, affinity=_cpus(pinned, parts, self.machine))
-        setting = CellSetting(subject, launch, _joined(parts, bool(pinned)))
-        setting.would(self.machine)  # what cannot be resolved is told before anything is touched
-        return setting
-
-    def _parts(self, cell: Cell) -> Iterator[Mitigation]:
-        for name, text in cell.texts.items():
-            parameter = self.space.parameters[name]
-            if parameter.mitigation:
-                yield from self._known(parameter, text)
-            elif parameter.environment:
-                yield _made(name, "process", {"environment": {parameter.environment: text}})
-            elif maker := _MAKERS.get(parameter.to):
-                yield maker(name, parameter, text)
-
-    def _known(self, parameter: Parameter, text: str) -> Iterator[Mitigation]:
-        mitigation = mitigation_of(parameter, self.mitigations)
-        if parameter.parameter:
-            yield with_values(mitigation, {parameter.parameter: text}, self.machine)
-        elif text != OFF:
-            yield with_values(mitigation, {}, self.machine)
-
-    def _refuse(self, part: Mitigation, subject: Subject) -> None:
-        # How many CPUs the program keeps busy is not known, and a sweep is there to find out.
-        asked = part.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
-        reasons = (*unmet(asked, self.machine, subject, None), *beyond_reach(part, self.machine, subject))
-        if reasons:
-            raise VgoError(f"{part.name}: {reasons[0].rstrip('.')}.")
+def cell_setting(cell: CellSettings, machine: Machine) -> CellSetting:
+    """Make a setting; raises VgoError where the cell is impossible here."""
+    subject, texts = cell.program(), texts_of(cell.levels)
+    parts = [part for name, text in texts.items() for part in _parts(name, cell.parameters[name], text, machine)]
+    for part in parts:
+        _refuse(part, subject, machine)
+    launch = Launch(argv=subject.argv, directory=Path(subject.directory))
+    pinned = [text for name, text in texts.items() if cell.parameters[name].to == "affinity"]
+    if pinned:
+        launch = replace(launch, affinity=_cpus(pinned, parts, machine))
+    setting = CellSetting(subject, launch, _joined(parts, bool(pinned)))
+    setting.would(machine)  # what cannot be resolved is told before anything is touched
+    return setting
 
 
-def mitigation_of(parameter: Parameter, mitigations: Mapping[str, Mitigation]) -> Mitigation:
+def _parts(name: str, parameter: Parameter, text: str, machine: Machine) -> Iterator[Mitigation]:
+    if parameter.mitigation and (parameter.parameter or text != OFF):
+        values = {parameter.parameter: text} if parameter.parameter else {}
+        yield with_values(mitigation_of(parameter), values, machine)
+    elif parameter.environment:
+        yield _made(name, "process", {"environment": {parameter.environment: text}})
+    elif maker := _MAKERS.get(parameter.to):
+        yield maker(name, parameter, text)
+
+
+def _refuse(part: Mitigation, subject: Subject, machine: Machine) -> None:
+    # How many CPUs the program keeps busy is not known, and a sweep is there to find out.
+    asked = part.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
+    if reasons := (*unmet(asked, machine, subject, None), *beyond_reach(part, machine, subject)):
+        raise VgoError(f"{part.name}: {reasons[0].rstrip('.')}.")
+
+
+def mitigation_of(parameter: Parameter) -> Mitigation:
     """Find the mitigation of a parameter; one that is unknown, or that only a person can apply, is refused."""
-    mitigation = mitigations.get(parameter.mitigation)
+    mitigation = shipped().mitigations.get(parameter.mitigation)
     if mitigation is None:
         raise VgoError(f"There is no mitigation {parameter.mitigation!r}; `vgo-agent mitigations` lists them.")
     if mitigation.apply is None:
@@ -116,19 +99,19 @@ def mitigation_of(parameter: Parameter, mitigations: Mapping[str, Mitigation]) -
     return mitigation
 
 
-def settles_slowly(space: Space, mitigations: Mapping[str, Mitigation]) -> bool:
+def settles_slowly(space: Space) -> bool:
     """Tell whether a parameter should not be switched between every two runs."""
-    known = (mitigation_of(one, mitigations) for one in space.parameters.values() if one.mitigation)
+    known = (mitigation_of(one) for one in space.parameters.values() if one.mitigation)
     clock = any(one.to == "frequency" for one in space.parameters.values())
     return clock or any(not mitigation.interleavable for mitigation in known)
 
 
-def conditions(space: Space, mitigations: Mapping[str, Mitigation]) -> list[Precondition]:
+def preconditions(parameters: Mapping[str, Parameter]) -> tuple[Precondition, ...]:
     """What the machine has to be surveyed for; a parameter that can go nowhere is refused."""
-    found = [mitigation_of(one, mitigations).applies for one in space.parameters.values() if one.mitigation]
-    if any(one.to == "frequency" for one in space.parameters.values()):
+    found = [mitigation_of(one).applies for one in parameters.values() if one.mitigation]
+    if any(one.to == "frequency" for one in parameters.values()):
         found.append(Precondition(root=True, file=_FIRST_CLOCK))
-    return found
+    return tuple(found)
 
 
 def _made(name: str, scope: Scope, apply: Mapping[str, Any], **more: Any) -> Mitigation:

@@ -11,14 +11,15 @@ from types import MappingProxyType
 from typing import Any
 
 from ..execution.expected import NEVER, Deadline
-from ..execution.progress import Listener, Remark, RunEnded, ignore
+from ..execution.progress import Listener, Remark, ignore
 from ..execution.series import Log, Measuring, Series
+from ..experiment.conditions import Condition
 from ..experiment.executor import BARRIER, Block, ExperimentConditions
 from ..experiment.experiment import Done, Experiment, carry_out
 from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row
 from .adaptive import MeasuredCell, propose, response_of
-from .cell import Cell
+from .cell import Cell, CellSettings, SubjectOf
 from .designs import first_cells
 from .space import Space
 from .standing import Standing, given_up, look_due, standing
@@ -37,7 +38,7 @@ class Sweep:
     hosts: bool = False
     """It runs on the hosts of a cluster: a round is made on one of them, and several are on their way at once."""
     listener: Listener = ignore
-    """Hears of each run, and of cells that are given up."""
+    """Hears of cells that are given up."""
     deadline: Deadline = NEVER
     """When the seconds of the budget are used by the clock; where none runs, those of the program count."""
     told: tuple[str, ...] = ()
@@ -46,12 +47,10 @@ class Sweep:
     """Why it ended, in words; empty where it was cut short."""
     cells: list[Cell] = field(default_factory=list)
     """Those so far, in the order in which they were chosen."""
-    runs: int = 0
-    """That were begun."""
-    spent_s: float = 0.0
-    """Of the program."""
     numbers: int = field(init=False)
     """Rounds of a cell at most; one that was torn is made again by a number beyond."""
+    _seen: int = 0
+    _begun: int = 0
     _rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     _leveled: tuple[int, Mapping[str, HostAdjustment]] = -1, MappingProxyType({})
     _given: int = 0
@@ -63,28 +62,26 @@ class Sweep:
         asked = self.space.repetitions
         self.numbers = -(-asked.most // (asked.block or 1))
         self.cells = [Cell(**{**row, "batch": one["batch"]}) for one in self.drawn.rows for row in one["cells"]]
-        for row in self.ran.rows:
-            self._count(row)
 
     @property
     def rows(self) -> list[Row]:
         """Runs so far, in the order in which they were kept."""
         return self.ran.rows
 
-    def append(self, *rows: Row) -> None:
-        """Keep runs, and tell of them."""
-        self.ran.append(*rows)
-        for row in rows:
-            cell = self.cell(row["condition"])
-            before = row["ok"] or self.standing(cell).reason
-            self._count(row)
-            if not before and (reason := self.standing(cell).reason):
-                self.listener(Remark(f"  {cell.id} ({cell.name}) is given up: {reason}"))
-        if not self.hosts:  # the executor of hosts tells it itself
-            self.listener(RunEnded(self.rows, 0))
+    @property
+    def runs(self) -> int:
+        """Those that were begun."""
+        self._look()
+        return self._begun
+
+    @property
+    def spent_s(self) -> float:
+        """Of the program."""
+        return float(sum(row["wall_s"] for row in self.rows))
 
     def rows_of(self, cell: Cell) -> Sequence[Row]:
         """Runs of a cell so far; those of many hosts on one level."""
+        self._look()
         own = self._rows[cell.id]
         return on_one_level(own, self._levels()) if self.hosts else own
 
@@ -98,8 +95,8 @@ class Sweep:
 
     def go(self, bench: Measuring, conditions: ExperimentConditions, layers: Sequence[str] = ()) -> str:
         """Run until nothing is left to do; give the reason why it ended."""
-        series = Series(bench, f"sweep-{self.seed}", tuple(layers), self, 0)
-        stopped = carry_out(Experiment(conditions, self, lambda series: self._spent()), series)
+        series = Series(bench, f"sweep-{self.seed}", tuple(layers), self.ran, 0)
+        stopped = carry_out(Experiment(conditions, self, self._spent), series)
         left = f"the budget of {self.deadline.budget_s:g} s is spent"
         self.ended = stopped or ("every cell is known well enough, or has all its runs" if self._complete else left)
         return self.ended
@@ -174,7 +171,7 @@ class Sweep:
             if self.hosts:
                 yield from self._whole(number, order)
             else:
-                yield from (Block(number, (cell,)) for cell in order if not given_up(self._rows[cell]))
+                yield from (Block(number, (cell,)) for cell in order if not given_up(self.rows_of(self.cell(cell))))
             if not live:
                 return
 
@@ -204,25 +201,45 @@ class Sweep:
         budget, refused = self.space.budget, sum(not row["begun"] for row in self.rows)
         return None if budget.runs is None else max(0, budget.runs + refused - self._given)
 
-    def _spent(self) -> str:
+    def _spent(self, series: Series) -> str:
         """Say which limit is reached; empty while none is."""
         budget = self.space.budget
         if budget.runs is not None and self.runs >= budget.runs:
             return f"the budget of {budget.runs} runs is spent"
-        used = self.deadline.over if self.deadline.counts else budget.seconds and self.spent_s >= budget.seconds
+        used = self.deadline.over if self.deadline.counts else budget.seconds and series.spent_s >= budget.seconds
         if budget.seconds is not None and used:
             return f"the budget of {budget.seconds:g} s is spent"
         return ""
 
-    def _count(self, row: Row) -> None:
-        self._rows[row["condition"]].append(row)
-        self.runs += row["begun"]
-        self.spent_s += row["wall_s"]
+    def _look(self) -> None:
+        """Take in the runs since the last look, and tell which cells were given up."""
+        first, self._seen = self._seen, len(self.rows)
+        for row in self.rows[first:]:
+            cell = self.cell(row["condition"])
+            before = row["ok"] or given_up(self._rows[cell.id])
+            self._rows[cell.id].append(row)
+            self._begun += row["begun"]
+            if not before and (reason := given_up(self._rows[cell.id])):
+                self.listener(Remark(f"  {cell.id} ({cell.name}) is given up: {reason}"))
 
     @property
     def impossible(self) -> bool:
         """Tell whether every cell was given up."""
         return bool(self.cells) and all(given_up(self.rows_of(cell)) for cell in self.cells)
+
+
+@dataclass
+class CellConditions(dict[str, Condition]):
+    """Conditions of the cells of a sweep, made when they are first run."""
+
+    sweep: Sweep
+    subject_of: SubjectOf
+
+    def __missing__(self, name: str) -> Condition:
+        """Find the program of a cell."""
+        cell = CellSettings.of(self.sweep.space, self.sweep.cell(name).values, self.subject_of)
+        self[name] = Condition(name=name, cell=cell)
+        return self[name]
 
 
 def by_cell(rows: Sequence[Row]) -> Mapping[str, list[Row]]:

@@ -15,17 +15,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
+from vgo_agent.tools.execution.row_log import RowsInMemory
 from vgo_agent.tools.execution.series import PlannedRun, Series
-from vgo_agent.tools.experiment.executor import (
-    BARRIER,
-    LOCAL,
-    OUTSIDE,
-    AppliedConditions,
-    Block,
-    Condition,
-    Executor,
-    ExperimentConditions,
-)
+from vgo_agent.tools.experiment.conditions import AppliedConditions, Condition
+from vgo_agent.tools.experiment.executor import BARRIER, LOCAL, OUTSIDE, Block, Executor, ExperimentConditions
 from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
 from vgo_agent.tools.experiment.race import Elimination, Race
 from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat, Rotation
@@ -39,16 +32,6 @@ BREAKS = "b"
 
 class Killed(Exception):
     """The process ended before a run."""
-
-
-@dataclass
-class Journal:
-    """Rows in memory."""
-
-    rows: list[Row] = field(default_factory=list)
-
-    def append(self, *rows: Row) -> None:
-        self.rows += rows
 
 
 @dataclass
@@ -126,7 +109,7 @@ SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
 }
 
 
-def made(schedule: Schedule, journal: Journal, bench: Script, stop: Stop = never) -> tuple[str, list[Row]]:
+def made(schedule: Schedule, journal: RowsInMemory, bench: Script, stop: Stop = never) -> tuple[str, list[Row]]:
     """Carry out, or go on with what the journal has."""
     series = Series(cast(Any, bench), "c001", (), journal, 0)
     conditions = AppliedConditions(cast(Any, bench), {key: Condition(name=key) for key in KEYS})
@@ -138,17 +121,31 @@ def made(schedule: Schedule, journal: Journal, bench: Script, stop: Stop = never
 @given(size=st.integers(1, 24), seed=st.integers(0, 99))
 @example(size=22, seed=1)
 def test_killed_after_any_row_it_goes_on_to_the_same_table(name: str, size: int, seed: int) -> None:
-    _, whole = made(SCHEDULES[name](size, seed), Journal(), Script())
+    _, whole = made(SCHEDULES[name](size, seed), RowsInMemory(), Script())
     for kept in range(len(whole) + 1):
-        journal = Journal()
+        journal = RowsInMemory()
         with pytest.raises(Killed) if kept < len(whole) else nullcontext():
             made(SCHEDULES[name](size, seed), journal, Script(dies_after=kept))
         assert made(SCHEDULES[name](size, seed), journal, Script())[1] == whole
 
 
+def test_a_pair_torn_by_a_kill_is_made_again_whole_and_one_torn_by_the_budget_stays_until_there_is_time() -> None:
+    journal = RowsInMemory()
+    with pytest.raises(Killed):
+        made(Complete(KEYS, 5, ""), journal, Script(dies_after=6))
+    torn = [one["condition"] for one in journal.rows[4:]]
+    made(Complete(KEYS, 5, ""), journal, Script(deadline=Deadline(1.0, lambda: 2.0)))
+    assert [one["condition"] for one in journal.rows[4:]] == torn
+    with pytest.raises(Killed):
+        made(Complete(KEYS, 5, ""), journal, Script(dies_after=4))
+    assert len(journal.rows) == 4
+    made(Complete(KEYS, 5, ""), journal, Script())
+    assert len(journal.rows) == 20
+
+
 def test_a_race_drops_what_breaks_and_what_is_worse_and_ends_with_the_one_that_is_left() -> None:
     schedule = race(40, 1)
-    _, rows = made(schedule, Journal(), Script())
+    _, rows = made(schedule, RowsInMemory(), Script())
     assert schedule.dropped["b"] == "breaks" and "clearly worse than p=a" in schedule.dropped["c"]
     assert schedule.left == ("a",)
     assert Counter(one["condition"] for one in rows) == {BASELINE: 20, "a": 20, "b": 6, "c": 20}
@@ -158,13 +155,13 @@ def test_a_stop_ends_it_and_says_why_also_after_the_last_run() -> None:
     def ten(series: Series) -> str:
         return "ten" if len(series.rows) >= 10 else ""
 
-    assert made(Repeat(50), Journal(), Script(), ten)[0] == "ten"
-    assert made(Repeat(10), Journal(), Script(), ten)[0] == "ten"
-    assert made(Repeat(9), Journal(), Script(), ten)[0] == ""
+    assert made(Repeat(50), RowsInMemory(), Script(), ten)[0] == "ten"
+    assert made(Repeat(10), RowsInMemory(), Script(), ten)[0] == "ten"
+    assert made(Repeat(9), RowsInMemory(), Script(), ten)[0] == ""
 
 
 def test_a_block_that_is_not_likely_to_fit_is_not_begun_and_a_single_run_is() -> None:
-    journal = Journal()
+    journal = RowsInMemory()
     deadline = Deadline(10.5, lambda: float(len(journal.rows)))
     made(Complete(KEYS, 9, ""), journal, Script(deadline=deadline))
     assert len(journal.rows) == 8
@@ -211,7 +208,7 @@ class Hosts:
 def test_on_hosts_every_block_is_made_whole_however_often_it_is_killed(
     name: str, size: int, seed: int, kills: list[int]
 ) -> None:
-    journal, chance = Journal(), random.Random(seed)
+    journal, chance = RowsInMemory(), random.Random(seed)
     for kept in [*sorted(kills), 10**9]:
         bench = Script(Hosts(chance, kept), on="hosts.yaml")
         try:

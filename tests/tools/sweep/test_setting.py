@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.machine import GroupPlace, Machine
 from vgo_agent.tools.subject import Subject
-from vgo_agent.tools.sweep.cell import Cell
-from vgo_agent.tools.sweep.setting import CellSetting, CellSettings, conditions
+from vgo_agent.tools.sweep.cell import CellSettings
+from vgo_agent.tools.sweep.setting import CellSetting, cell_setting, preconditions
 from vgo_agent.tools.sweep.space import Space
 
 MACHINE = Machine(
@@ -26,8 +25,8 @@ SUBJECT = Subject(command=("true",), argv=("/bin/true",), directory="/")
 def setting(machine: Machine = MACHINE, **parameters) -> CellSetting:
     """The setting of the first cell of a space."""
     space = Space.model_validate({"parameters": parameters})
-    cell = Cell("c0001", {name: parameter.grid()[0] for name, parameter in space.parameters.items()})
-    return CellSettings(space, load().mitigations, machine, lambda _: SUBJECT).of(cell)
+    levels = {name: parameter.grid()[0] for name, parameter in space.parameters.items()}
+    return cell_setting(CellSettings(parameters=space.parameters, levels=levels, subject=SUBJECT), machine)
 
 
 def test_an_argument_alone_changes_nothing_of_the_machine():
@@ -110,7 +109,7 @@ def test_what_the_mitigations_ask_for_is_surveyed():
     space = Space.model_validate(
         {"parameters": {"t": {"mitigation": "thp_always"}, "f": {"levels": [1], "to": "frequency"}}}
     )
-    files = {condition.file for condition in conditions(space, load().mitigations)}
+    files = {condition.file for condition in preconditions(space.parameters)}
     assert files == {
         "/sys/kernel/mm/transparent_hugepage/enabled",
         "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,20 +14,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
+from vgo_agent.tools.execution.row_log import RowsInMemory
+from vgo_agent.tools.execution.series import Series
 from vgo_agent.tools.experiment.executor import BARRIER, LOCAL, Block
 from vgo_agent.tools.row import Row
 from vgo_agent.tools.sweep.cell import Cell
+from vgo_agent.tools.sweep.cell_runs import refused
 from vgo_agent.tools.sweep.space import Space
 from vgo_agent.tools.sweep.sweep import Sweep
-from vgo_agent.tools.sweep.treatments import CellsHere, refused
-
-
-@dataclass
-class Memory:
-    rows: list[Row] = field(default_factory=list)
-
-    def append(self, *rows: Row) -> None:
-        self.rows += rows
 
 
 @dataclass
@@ -46,6 +40,21 @@ class Decreed:
         return {**refused(""), "ok": 1, "begun": 1, "exit_code": 0, "outcome": outcome, "wall_s": 0.25}
 
 
+@dataclass(frozen=True)
+class DecreedConditions:
+    """Cells as conditions whose runs are decreed."""
+
+    decreed: Decreed
+    cell: Callable[[str], Cell]
+
+    def run(self, series: Series, key: str, pair: int) -> None:
+        row = self.decreed.run(self.cell(key))
+        series.log.append({"order": len(series.rows), "condition": key, "pair": pair, **row})
+
+    def shown(self, series: Series, key: str) -> tuple[str, str]:
+        return key, ""
+
+
 def space(levels=4, **more):
     repetitions = {"least": 6, "most": 9, **more.pop("repetitions", {})}
     return Space.model_validate(
@@ -53,19 +62,21 @@ def space(levels=4, **more):
     )
 
 
-def walked(asked: Space, seed: int, runs: Decreed, drawn: Memory, ran: Memory, deadline: Deadline = NEVER) -> Sweep:
+def walked(
+    asked: Space, seed: int, runs: Decreed, drawn: RowsInMemory, ran: RowsInMemory, deadline: Deadline = NEVER
+) -> Sweep:
     """Go through a space on this machine, or go on."""
     sweep = Sweep(asked, seed, drawn, ran, deadline=deadline)
     bench = SimpleNamespace(executor=LOCAL, deadline=deadline, subject=SimpleNamespace(on=""))
-    sweep.go(cast(Any, bench), CellsHere(runs, sweep.cell))
+    sweep.go(cast(Any, bench), DecreedConditions(runs, sweep.cell))
     return sweep
 
 
 def dealt_out(asked: Space, dealt: Dealt, seed: int = 1) -> Sweep:
     """Go through a space on hosts."""
-    sweep = Sweep(asked, seed, Memory(), Memory(), hosts=True)
+    sweep = Sweep(asked, seed, RowsInMemory(), RowsInMemory(), hosts=True)
     bench = SimpleNamespace(executor=dealt, deadline=NEVER, subject=SimpleNamespace(on="hosts"))
-    sweep.go(cast(Any, bench), CellsHere(dealt.runs, sweep.cell))
+    sweep.go(cast(Any, bench), DecreedConditions(dealt.runs, sweep.cell))
     return sweep
 
 
@@ -74,7 +85,7 @@ def order(sweep):
 
 
 def test_every_live_cell_runs_once_a_round():
-    sweep = walked(space(), 1, Decreed(), Memory(), Memory())
+    sweep = walked(space(), 1, Decreed(), RowsInMemory(), RowsInMemory())
     assert sweep.ended == "every cell is known well enough, or has all its runs"
     assert Counter(order(sweep)) == Counter((f"c000{cell}", number) for cell in range(1, 5) for number in range(9))
     assert [number for _, number in order(sweep)] == sorted(number for _, number in order(sweep))
@@ -83,45 +94,45 @@ def test_every_live_cell_runs_once_a_round():
 def test_another_seed_is_another_order_and_the_same_seed_the_same():
     orders = {}
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
-        sweep = walked(space(), seed, Decreed(), Memory(), Memory())
+        sweep = walked(space(), seed, Decreed(), RowsInMemory(), RowsInMemory())
         orders[name] = order(sweep)
     assert orders["one"] == orders["again"] != orders["other"]
 
 
 def test_in_blocks_a_cell_runs_several_times_in_a_row():
-    sweep = walked(space(repetitions={"block": 3}), 1, Decreed(), Memory(), Memory())
+    sweep = walked(space(repetitions={"block": 3}), 1, Decreed(), RowsInMemory(), RowsInMemory())
     cells = [cell for cell, _ in order(sweep)]
     assert len(cells) == 36
     assert all(len(set(cells[start : start + 3])) == 1 for start in range(0, 36, 3))
 
 
 def test_an_impossible_cell_is_tried_once_and_the_others_go_on():
-    sweep = walked(space(), 1, Decreed(frozenset({2})), Memory(), Memory())
+    sweep = walked(space(), 1, Decreed(frozenset({2})), RowsInMemory(), RowsInMemory())
     assert Counter(cell for cell, _ in order(sweep)) == {"c0001": 9, "c0002": 9, "c0003": 1, "c0004": 9}
     assert sweep.standing(sweep.cells[2]).reason == "no such CPU"
     assert (sweep.runs, sweep.impossible) == (27, False)
 
 
 def test_in_blocks_too_an_impossible_cell_is_tried_once():
-    sweep = walked(space(repetitions={"block": 3}), 1, Decreed(frozenset({2})), Memory(), Memory())
+    sweep = walked(space(repetitions={"block": 3}), 1, Decreed(frozenset({2})), RowsInMemory(), RowsInMemory())
     assert Counter(cell for cell, _ in order(sweep)) == {"c0001": 9, "c0002": 9, "c0003": 1, "c0004": 9}
 
 
 def test_where_all_are_impossible_it_ends():
-    sweep = walked(space(), 1, Decreed(frozenset(range(4))), Memory(), Memory())
+    sweep = walked(space(), 1, Decreed(frozenset(range(4))), RowsInMemory(), RowsInMemory())
     assert (sweep.runs, len(sweep.ran.rows), sweep.impossible) == (0, 4, True)
 
 
 def test_seconds_end_it_too():
-    sweep = walked(space(budget={"seconds": 2}), 1, Decreed(), Memory(), Memory())
+    sweep = walked(space(budget={"seconds": 2}), 1, Decreed(), RowsInMemory(), RowsInMemory())
     assert sweep.ended == "the budget of 2 s is spent"
     assert sweep.runs == 8
 
 
 def test_where_a_clock_runs_its_seconds_end_it():
-    ran = Memory()
+    ran = RowsInMemory()
     deadline = Deadline(2.0, lambda: 0.5 * len(ran.rows))
-    sweep = walked(space(budget={"seconds": 2}), 1, Decreed(), Memory(), ran, deadline)
+    sweep = walked(space(budget={"seconds": 2}), 1, Decreed(), RowsInMemory(), ran, deadline)
     assert sweep.ended == "the budget of 2 s is spent"
     assert sweep.runs == 4
 
@@ -130,8 +141,8 @@ def test_where_a_clock_runs_its_seconds_end_it():
 @given(st.integers(0, 40), st.integers(1, 4), st.integers(0, 99), st.sampled_from(["grid", "lhs"]))
 def test_stopped_after_any_run_it_goes_on_as_it_would_have_gone(stopped, block, seed, kind):
     asked = space(repetitions={"block": block}, design={"kind": kind, "cells": 4})
-    whole = walked(asked, seed, Decreed(), Memory(), Memory())
-    drawn, ran = Memory(), Memory()
+    whole = walked(asked, seed, Decreed(), RowsInMemory(), RowsInMemory())
+    drawn, ran = RowsInMemory(), RowsInMemory()
     budget = asked.budget.model_copy(update={"runs": stopped})
     executor = Decreed()
     if stopped:
@@ -151,8 +162,8 @@ def test_an_adaptive_sweep_goes_on_with_the_cells_it_had_chosen():
             "design": {"kind": "adaptive", "cells": 7, "start": 4, "batch": 2, "response": "mean"},
         }
     )
-    whole = walked(asked, 1, Decreed(), Memory(), Memory())
-    executor, drawn, ran = Decreed(), Memory(), Memory()
+    whole = walked(asked, 1, Decreed(), RowsInMemory(), RowsInMemory())
+    executor, drawn, ran = Decreed(), RowsInMemory(), RowsInMemory()
     short = asked.model_copy(update={"budget": asked.budget.model_copy(update={"runs": 14})})
     walked(short, 1, executor, drawn, ran)
     walked(asked, 1, executor, drawn, ran)
