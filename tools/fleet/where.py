@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from ...knowledge.errors import VgoError
-from ...knowledge.files import first, parsed_yaml, regular
+from ...knowledge.files import read_model
 from ...knowledge.shape import Frozen
 
 ADDRESS = re.compile(r"^[a-z]+://\S+$")
@@ -80,22 +80,9 @@ def read_where(on: str) -> Where:
             )
         return Where(scheduler=on)
     path = Path(on)
-    try:
-        words = parsed_yaml(regular(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise VgoError(
-            f"--on {on} is neither an address such as tcp://10.0.0.1:8786 nor a file that can be read; correct it."
-        ) from error
-    except yaml.YAMLError as error:
-        raise VgoError(f"{on} is not YAML ({one_line(error)}); correct it there.") from error
-    return _validated(words, path)
-
-
-def _validated(words: Any, path: Path) -> Where:
-    try:
-        where = Where.model_validate(words)
-    except ValidationError as error:
-        raise VgoError(f"{path}: {first(error)}.") from error
+    if not os.path.isfile(path):  # False for a word that is too long for a name
+        raise VgoError(f"--on {on} is neither an address such as tcp://10.0.0.1:8786 nor a file; correct it.")
+    where = read_model(path, Where)
     if where.tls is None:
         return where
     beside = {name: path.parent / file for name, file in where.tls.model_dump().items()}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import first, parsed_json, regular
 from ...knowledge.shape import Frozen
+from .. import durable
 from .battery import Group
 
 PROFILE: Literal["vgo-agent machine profile"] = "vgo-agent machine profile"
@@ -142,44 +142,31 @@ Form = TypeVar("Form", Profile, Calibration)
 
 def read(path: Path, form: type[Form]) -> Form:
     """Read a profile or a calibration; VgoError names what is wrong with it."""
+    how = "profile --out FILE" if form is Profile else "calibrate --base FILE"
+    made_by = f"make one with `vgo-agent machine {how}`."
     known = PROFILE if form is Profile else CALIBRATION
-    found = parsed(path)
-    if found.get("format") != known:
-        raise VgoError(f"{path} is no {known}: {_made_by(form)}")
-    version = found.get("version")
-    if isinstance(version, int) and version > VERSION:
-        raise VgoError(f"{path} has version {version} and this vgo-agent reads up to {VERSION}: update vgo-agent.")
-    try:
-        return form.model_validate_json(json.dumps(found))
-    except ValidationError as error:
-        raise VgoError(f"{path} is broken ({first(error)}): {_made_by(form)}") from error
-
-
-def parsed(path: Path) -> dict[str, Any]:
-    """Read a file as one JSON object."""
     try:
         found = parsed_json(regular(path).read_bytes())
     except OSError as error:
         raise VgoError(f"Cannot read {path} ({error.strerror}): name a file of `vgo-agent machine`.") from error
     except ValueError as error:
-        raise VgoError(f"{path} is no JSON file, or a part of one: {_made_by(Profile)}") from error
-    return found if isinstance(found, dict) else {}
+        raise VgoError(f"{path} is no JSON file, or a part of one: {made_by}") from error
+    if not isinstance(found, dict) or found.get("format") != known:
+        raise VgoError(f"{path} is no {known}: {made_by}")
+    if isinstance(version := found.get("version"), int) and version > VERSION:
+        raise VgoError(f"{path} has version {version} and this vgo-agent reads up to {VERSION}: update vgo-agent.")
+    try:
+        return form.model_validate_json(json.dumps(found))
+    except ValidationError as error:
+        raise VgoError(f"{path} is broken ({first(error)}): {made_by}") from error
 
 
 def write(path: Path, form: Profile | Calibration) -> None:
     """Write it whole or not at all, so that a killed agent leaves a file that can be read."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
-        draft.write_text(form.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        draft.replace(path)
+        durable.write(path, form.model_dump_json(indent=1).encode() + b"\n")
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise VgoError(f"Cannot write {path} ({error.strerror}): name another place.") from error
-
-
-def _made_by(form: type[Profile] | type[Calibration]) -> str:
-    how = "profile --out FILE" if form is Profile else "calibrate --base FILE"
-    return f"make one with `vgo-agent machine {how}`."
 
 
 class QuotaTrial(Frozen):

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from ...knowledge.errors import VgoError
-from ...knowledge.files import first, parsed_yaml, regular
+from ...knowledge.files import read_model
 from ...knowledge.shape import Frozen
 from ..mitigation.program import inspect
 from .topology import Kind, Topology
@@ -93,14 +91,7 @@ class Factors(Frozen):
 
 def read_factors(path: Path = SHIPPED) -> Factors:
     """Read the factors of a study; raises VgoError with the file and what is wrong in it."""
-    try:
-        return Factors.model_validate(parsed_yaml(regular(path).read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        raise VgoError(f"{path} cannot be read ({error}); correct --design.") from error
-    except yaml.YAMLError as error:
-        raise VgoError(f"{path} is not YAML ({str(error).splitlines()[0]}); mend it.") from error
-    except ValidationError as error:
-        raise VgoError(f"{path}: {first(error)}.") from error
+    return read_model(path, Factors)
 
 
 LIBRARIES = ("usr/lib/*-linux-gnu*", "usr/lib64", "usr/lib", "usr/local/lib", "usr/lib/llvm-*/lib", "lib/*-linux-gnu*")

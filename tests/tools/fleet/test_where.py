@@ -52,7 +52,7 @@ def test_files_of_tls_lie_beside_the_file(tmp_path):
         ("scheduler: tls://h:1\ntls: {ca: a.pem, cert: b.pem}\n", "tls.key"),
         ("scheduler: tls://h:1\ntls: {ca: a.pem, cert: b.pem, key: c.pem}\n", "there is no file"),
         ("scheduler: h:1\n", "tcp://10.0.0.1:8786"),
-        ("scheduler: [\n", "is not YAML"),
+        ("scheduler: [\n", "not YAML"),
         ("- a\n", "the file: is no mapping; write `key: value` lines"),
     ],
 )
