@@ -21,8 +21,7 @@ from ..tools.machine_profile.calibrate import base_rates, calibrate, period_for
 from ..tools.machine_profile.form import Calibrated, Profile, System, write
 from ..tools.machine_profile.measure import bench as stressor_bench
 from ..tools.machine_profile.quota import quota_of, set_quota
-from ..tools.machine_profile.quota_conditions import CONDITIONS, QuotaConditions, calibration_table
-from ..tools.machine_profile.quota_pairs import QuotaStep, Search
+from ..tools.machine_profile.quota_pairs import CONDITIONS, QuotaConditions, QuotaStep, Search, calibration_table
 from ..tools.machine_profile.stress_ng import StressNg
 from ..tools.recorded.write import write as write_table
 from ..tools.row import RUNS, Row

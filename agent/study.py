@@ -24,8 +24,7 @@ from ..tools.statistics.ratio_test import FEWEST
 from ..tools.study.design import StudyDesign, StudyScope
 from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
-from ..tools.study.study import Study, answered, choose, measured
-from ..tools.study.table import numbered, runs_table
+from ..tools.study.study import Study, answered, choose, numbered, runs_table, settings_to_run
 from ..tools.study.warm_up import WarmUpRun, warm_up
 from .clock import BudgetClock
 from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, ShownAnswer, carry_on, opened
@@ -75,7 +74,7 @@ class StudyRequest(StudyOptions):
         """Run the rounds and the batch that confirms, as far as the log lacks them."""
         from .report.study_files import save
 
-        settings = measured(self.design, self.tried)
+        settings = settings_to_run(self.design, self.tried)
         run.say(f"{len(settings)} settings in at most {self.rounds} rounds")
         _warn_of_budget(self, settings, run)
         rows, batch = _runs(self, settings, run)
@@ -131,7 +130,7 @@ def begin(
         if isinstance(bench, Bench) and design:
             tried = warm_up(bench, design.settings)
         else:
-            from ..tools.fleet.every import laid_out, warmed_up
+            from ..tools.fleet.bench import laid_out, warmed_up
 
             design = laid_out(bench.executor, scope)
             tried = warmed_up(bench.executor, design.settings)

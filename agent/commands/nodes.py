@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.nodes.analyse import fleet, nodes_of
-    from ...tools.nodes.effect import effect
+    from ...tools.nodes.of_record import effect
     from ..report.nodes import save, summary, text
 
     condition = _condition(arguments.condition, recorded)

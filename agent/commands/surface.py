@@ -109,8 +109,8 @@ def opened(arguments: argparse.Namespace) -> Fitted:
 
 def _fitted(arguments: argparse.Namespace) -> Fitted:
     from ...tools.recorded.read import read
-    from ...tools.surface.both import fit_both
     from ...tools.surface.cells import SurfaceOptions, cells
+    from ...tools.surface.stored import fit_both
     from .options import mapping_of
 
     asked = SurfaceOptions(
@@ -190,7 +190,7 @@ def predict(arguments: argparse.Namespace, fitted: Fitted) -> int:
 def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
     """Find the best configuration, and the trade between mean and spread."""
     from ...tools.surface.best import best as find
-    from ...tools.surface.converted import converted
+    from ...tools.surface.stored import converted
     from ..report.surface_answers import of_best
 
     goal = arguments.minimise or fitted.response.record.response

@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ...tools.machine_profile.compare import MachineComparison
-from ...tools.nodes.analyse import Nodes
-from ...tools.nodes.node_comparison import NodeComparison
+from ...tools.nodes.analyse import NodeComparison, Nodes
 from ...tools.recorded.shapes import Observations
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .figures import MOST_MARKERS, Outcomes, window

@@ -11,9 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...prompts.render import render
-from ...tools.nodes.analyse import Nodes
-from ...tools.nodes.effect import WithinNodeEffect
-from ...tools.nodes.node_comparison import NodeComparison, NodeDeviation, NodeSummary
+from ...tools.nodes.analyse import NodeComparison, NodeDeviation, Nodes, NodeSummary
+from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import Observations
 from ...tools.statistics.fleet.levels import Pooled

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...tools.row import BASELINE as GIVEN
 from ...tools.statistics.values import FloatArray
-from ...tools.study.effects import Effect
-from ...tools.study.reservation import CoreReservation
+from ...tools.study.effects import CoreReservation, Effect
 from ...tools.study.spreads import outcomes
 from ..render.files import document_files
 from ..run_folder import write

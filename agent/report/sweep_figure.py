@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ...tools.sweep.level import Level, shown
-from ...tools.sweep.space import Space
+from ...tools.sweep.space import Level, Space, shown
 from .canvas import FAINT, INK, MITIGATED, canvas
 from .numbers import number, scale, statistic_name
 

@@ -10,8 +10,7 @@ from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
 from ...tools.recorded.write import write as write_table
 from ...tools.survey import survey
-from ...tools.sweep.cell import CellSettings
-from ...tools.sweep.designs import first_cells
+from ...tools.sweep.cell import CellSettings, first_cells
 from ...tools.sweep.setting import cell_setting, mitigation_of
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table

@@ -17,8 +17,7 @@ from ...knowledge.files import first
 from ...layers.schema import Layer
 from ...tools.layers_here import WORDS, named
 from ...tools.subject import Allow, Subject
-from ...tools.sweep.cell import texts_of
-from ...tools.sweep.designs import first_cells
+from ...tools.sweep.cell import first_cells, texts_of
 from ...tools.sweep.inline import inline, is_inline, named_after
 from ...tools.sweep.setting import preconditions, settles_slowly
 from ...tools.sweep.space import Space, read_space

@@ -16,7 +16,7 @@ ENDING_S = 10.0
 """For a process that was asked to end: it ends its run and puts settings back; else its watchdog does."""
 ABOVE = str(Path(__file__).parents[3])
 """Where `vgo_agent` lies."""
-SERVE = f"import sys; sys.path.insert(0, {ABOVE!r}); from {__package__}.cell import main; main()"
+SERVE = f"import sys; sys.path.insert(0, {ABOVE!r}); from {__package__}.host_process import main; main()"
 
 
 class Station:

@@ -12,9 +12,8 @@ from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..row import BASELINE
 from ..sweep.where import condition
-from .factors import THREADS, Factor, FactorLevel, Factors, StudyEnvironment, look
+from .factors import THREADS, Factor, FactorLevel, Factors, StudyEnvironment, allowed_cpus, look, topology
 from .setting import StudySetting, placed
-from .topology import allowed_cpus, topology
 from .warm_up import WarmUpRun
 
 MOST = 60

@@ -14,8 +14,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..execution.launch import Launch
 from ..row import BASELINE
-from .factors import FactorLevel, StudyEnvironment, Work
-from .topology import Core
+from .factors import Core, FactorLevel, StudyEnvironment, Work
 
 
 class Background(Frozen):

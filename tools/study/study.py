@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
 
 from ...knowledge.shape import Frozen
+from ...layers.schema import Layer
 from ..claim import Claim
 from ..claim_words import interval, word
+from ..recorded.formats.vgo import measured
+from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row
 from ..statistics.ratio_test import FEWEST
 from ..subject import Subject
 from ..sweep.where import condition
 from .design import LIMIT_NAMES, LIMITED, StudyDesign
-from .effects import Effect, Runs, effects
-from .reservation import Reservation, reservation
+from .effects import Effect, Reservation, Runs, effects, reservation
 from .setting import StudySetting
 from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
 from .warm_up import WarmUpRun, ignores_threads
@@ -115,7 +121,7 @@ class Study(Frozen):
         return f"{self.chosen} is {word('less')}" + ("" if self.confirmed else ", not confirmed")
 
 
-def measured(design: StudyDesign, tried: Sequence[WarmUpRun]) -> tuple[StudySetting, ...]:
+def settings_to_run(design: StudyDesign, tried: Sequence[WarmUpRun]) -> tuple[StudySetting, ...]:
     """Settings that are run in rounds: those that do not fail and are not the same as an earlier one."""
     left = {its.setting for its in tried if its.failure or its.alike}
     return tuple(setting for setting in design.settings if setting.name not in left)
@@ -268,3 +274,24 @@ def _notes(
     for one in found:
         if one.failed:
             yield f"{one.failed} of {one.failed + one.runs} runs of {one.setting} failed and do not count."
+
+
+def numbered(rounds: int, rows: Sequence[Row], batch: Sequence[Row]) -> tuple[Row, ...]:
+    """Put the batch that confirms after the rounds, with pairs of its own."""
+    first = max(rounds, 1 + max((row["pair"] for row in rows), default=-1))
+    later = ({**row, "batch": 2, "pair": row["pair"] + first} for row in batch)
+    return (*({**row, "batch": 1} for row in rows), *later)
+
+
+def runs_table(
+    design: StudyDesign, rows: Iterable[Row], given: str, layers: Iterable[Layer], facts: Mapping[str, Any]
+) -> RecordedRuns:
+    """Describe the numbered rows as any run table: factors are its settings."""
+    levels = {one.name: one.levels for one in design.settings}
+    runs = [
+        {**row, **{key: levels[row["condition"]].get(key, "as given") for key in design.varied}, "order": place}
+        for place, row in enumerate(rows)
+    ]
+    recorded = measured(pl.DataFrame(runs, infer_schema_length=None), given, list(layers), facts)
+    roles = {**recorded.roles, **dict.fromkeys(design.varied, "setting"), "batch": "id"}
+    return replace(recorded, roles=roles)

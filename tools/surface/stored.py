@@ -1,18 +1,23 @@
-"""A surface on disk: one JSON file with its cells and errors; the models are fitted again when it is read."""
+"""A surface and that of the mean beside it: fitted together, checked on cells that were kept out, converted, stored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import first, regular
-from ..statistics.values import FiniteResult
-from .cells import CellOutcomes
-from .fitted import Surface, SurfaceRecord, surface
+from ..statistics.surface.catalogue import MODELS
+from ..statistics.surface.model import errors
+from ..statistics.values import FiniteResult, FloatArray, IntArray
+from .cells import FEWEST, CellOutcomes, response_of
+from .fitted import NO_MODEL, KeptOut, Surface, SurfaceRecord, fit_surface, fitted_again, surface, unit_of
 
 FILE = "surface.json"
 
@@ -67,3 +72,108 @@ def load(path: Path) -> Fitted:
         raise VgoError(f"{file}: {first(error)}, or save the surface again with `surface fit`.") from error
     with threadpool_limits(limits=1):
         return Fitted(response=surface(stored.response), mean=surface(stored.mean) if stored.mean else None)
+
+
+MEAN_MODELS = ("gaussian", "mars")
+
+
+def fit_both(
+    cells: CellOutcomes,
+    response: str,
+    models: Sequence[str] = (),
+    one_by_one: bool = False,
+    seed: int = 1,
+    keep_out: float | None = None,
+) -> Fitted:
+    """Fit; no models: all of them. The mean gets the better of two models, and none where the table has no runs.
+
+    `keep_out`: a share of the cells on which a fit to the others is checked.
+    """
+    models = tuple(models) or tuple(MODELS)
+    fitted = fit_surface(cells, response, models, one_by_one, seed)
+    if keep_out is not None:
+        kept = check(cells, response, models, keep_out, seed)
+        fitted = replace(fitted, record=fitted.record.model_copy(update={"kept_out": kept}))
+    means = np.array([outcome.mean() for outcome in cells.outcomes])
+    if cells.given != "runs" or response == "mean" or np.ptp(means) == 0:
+        return Fitted(response=fitted, cells=cells)
+    return Fitted(response=fitted, mean=fit_surface(cells, "mean", MEAN_MODELS, False, seed), cells=cells)
+
+
+def check(cells: CellOutcomes, response: str, models: Sequence[str], share: float, seed: int) -> KeptOut:
+    """Fit to a random part of the cells, and predict the share that was kept out.
+
+    Raises VgoError for a share that leaves too few cells on either side.
+    """
+    order = np.random.default_rng(seed).permutation(len(cells.outcomes))
+    out = round(share * order.size)
+    if not 1 <= out <= order.size - FEWEST:
+        most = (order.size - FEWEST) / order.size
+        raise VgoError(
+            f"--keep-out {share:g} keeps {out} of {order.size} cells out, and {FEWEST} must be left: give up to "
+            f"{most:.2g}."
+        )
+    fitted = fit_surface(_part(cells, order[out:]), response, models, seed=seed)
+    kept = _part(cells, order[:out])
+    found = response_of(kept, response)
+    columns = {name: np.array(column)[found.known].tolist() for name, column in kept.columns.items()}
+    values, told = found.values[found.known], fitted.at(columns)
+    return KeptOut(
+        cells=values.size,
+        model=fitted.record.model,
+        errors=errors(values, told),
+        inside=_inside(fitted, values, told),
+    )
+
+
+def _inside(fitted: Surface, measured: FloatArray, told: FloatArray) -> int | None:
+    """Count the cells that lie within the interval of their prediction; None where it has none."""
+    if fitted.margin is None:
+        return None
+    factor, room = (math.exp(fitted.margin), 0.0) if fitted.record.logarithmic else (1.0, fitted.margin)
+    return int(((told / factor - room <= measured) & (measured <= told * factor + room)).sum())
+
+
+def _part(cells: CellOutcomes, places: IntArray) -> CellOutcomes:
+    columns = {name: tuple(column[place] for place in places) for name, column in cells.columns.items()}
+    return replace(cells, columns=columns, outcomes=tuple(cells.outcomes[place] for place in places))
+
+
+_TO_SD: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "sd": lambda spread, mean: spread,
+    "variance": lambda spread, mean: np.sqrt(spread),
+    "cv": lambda spread, mean: spread * np.abs(mean),
+}
+_FROM_SD: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "sd": lambda sd, mean: sd,
+    "variance": lambda sd, mean: sd**2,
+    "cv": lambda sd, mean: sd / np.abs(mean),
+}
+
+
+def converted(fitted: Fitted, response: str) -> Fitted:
+    """Fit the same models to another measure of the spread of the same cells; VgoError where it cannot be had."""
+    record = fitted.response.record
+    mean = _means(fitted.mean.record, record) if fitted.mean else None
+    if response not in _FROM_SD or record.response not in _TO_SD or not fitted.mean or mean is None or not mean.all():
+        raise VgoError(
+            f"This surface is of the {record.response}: give --minimise {record.response}, or fit one with --response "
+            f"{response}."
+        )
+    values = _FROM_SD[response](_TO_SD[record.response](np.array(record.values), mean), mean)
+    told = record.model_copy(
+        update={
+            "response": response,
+            "values": tuple(map(float, values)),
+            "unit": unit_of(response, fitted.mean.record.unit),
+            "kept_out": None,
+        }
+    )
+    models = [one.model for one in record.scored if one.model != NO_MODEL]
+    return replace(fitted, response=fitted_again(told, models))
+
+
+def _means(means: SurfaceRecord, record: SurfaceRecord) -> FloatArray:
+    """Give the measured mean of each cell of the record, shape (cells,)."""
+    known = dict(zip(zip(*means.columns.values(), strict=True), means.values, strict=True))
+    return np.array([known[row] for row in zip(*record.columns.values(), strict=True)])

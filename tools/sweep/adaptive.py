@@ -16,10 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..statistics.values import FloatArray
-from .cell import identity
-from .designs import Values, hypercube, sifted
-from .level import Level
-from .space import Parameter, Space
+from .cell import Values, hypercube, identity, sifted
+from .space import Level, Parameter, Space
 
 MOST_CANDIDATES = 2000
 WORTHWHILE = 0.01

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import first
-from .level import Level
-from .space import Space, Target
+from .space import Level, Space, Target
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KNOB = re.compile(r"([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)")

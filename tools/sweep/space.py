@@ -1,10 +1,11 @@
-"""The space of a sweep: parameters, where each goes, what is left out, and how it is walked; a YAML file."""
+"""One level of a parameter, and how it is written in a command, a table and a name."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,8 +16,27 @@ from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.shape import Frozen, Key
 from ..amount import LONGEST, MOST
 from ..row import FIXED
-from .level import Level, shown, tidy
 from .where import WhereClause, WhereRefusal, condition
+
+Level = int | float | str
+DIGITS = 6
+"""Of a number that was drawn from a range: more would only make commands hard to read."""
+
+
+def shown(level: Level) -> str:
+    """Write a level as the program gets it: no exponent, and 1.0 as 1."""
+    if isinstance(level, float):
+        text = format(Decimal(repr(level)), "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return str(level)
+
+
+def tidy(value: float, whole: bool) -> int | float:
+    """Round a number that was drawn."""
+    if whole:
+        return int(round(value))
+    return float(f"{value:.{DIGITS}g}")
+
 
 EXAMPLES = Path(__file__).parent / "examples"
 Target = Literal["argument", "affinity", "threads", "frequency", "scheduler", "cpu_quota", "memory"]

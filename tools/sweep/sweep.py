@@ -19,8 +19,7 @@ from ..experiment.experiment import Done, Experiment, carry_out
 from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row
 from .adaptive import MeasuredCell, propose, response_of
-from .cell import Cell, CellSettings, SubjectOf
-from .designs import first_cells
+from .cell import Cell, CellSettings, SubjectOf, first_cells
 from .space import Space
 from .standing import Standing, given_up, look_due, standing
 

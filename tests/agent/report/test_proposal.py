@@ -10,7 +10,7 @@ from vgo_agent.agent.report.further import Proposal, levels_around, options_of, 
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
-from vgo_agent.tools.sweep.designs import first_cells
+from vgo_agent.tools.sweep.cell import first_cells
 from vgo_agent.tools.sweep.inline import inline
 
 

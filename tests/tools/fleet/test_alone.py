@@ -12,9 +12,9 @@ import pytest
 
 from vgo_agent.tools.experiment.conditions import AS_GIVEN
 from vgo_agent.tools.experiment.executor import OUTSIDE, Block
-from vgo_agent.tools.fleet.alone import alone
 from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.host import HostAnswer, Order
+from vgo_agent.tools.fleet.host_process import alone
 from vgo_agent.tools.fleet.station import Station
 from vgo_agent.tools.subject import Subject
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
-from vgo_agent.tools.study.effects import Effect, effects
-from vgo_agent.tools.study.factors import StudyEnvironment, read_factors
-from vgo_agent.tools.study.reservation import reservation
+from vgo_agent.tools.study.effects import Effect, effects, reservation
+from vgo_agent.tools.study.factors import Core, StudyEnvironment, Topology, read_factors
 from vgo_agent.tools.study.spreads import outcomes, spreads
-from vgo_agent.tools.study.study import answered, measured, runs_for
-from vgo_agent.tools.study.topology import Core, Topology
+from vgo_agent.tools.study.study import answered, runs_for, settings_to_run
 from vgo_agent.tools.study.warm_up import Spoken, WarmUpRun, ignores_threads
 from vgo_agent.tools.subject import Subject
 
@@ -120,7 +118,7 @@ def test_settings_that_failed_leave_their_cells_out() -> None:
         for its in well(found)
     ]
     rows = drawn(found, 20, lambda _: 1.0)
-    run = {one.name for one in measured(found, tried)}
+    run = {one.name for one in settings_to_run(found, tried)}
     kept = [row for row in rows if row["condition"] in run]
     passive = effect(effects(found, outcomes(kept), runs_for(found, tried), 1), wait="passive")
     assert passive.settings == 4
@@ -130,7 +128,7 @@ def test_alike_settings_share_their_runs_and_have_no_effect() -> None:
     found = plan(2)
     alike = {one.name: one.name.replace("spread", "close") for one in found.settings if one.name.startswith("spread")}
     tried = [its.model_copy(update={"alike": alike.get(its.setting, "")}) for its in well(found)]
-    assert not any(one.name.startswith("spread") for one in measured(found, tried))
+    assert not any(one.name.startswith("spread") for one in settings_to_run(found, tried))
     rows = [row for row in drawn(found, 20, lambda _: 1.0) if row["condition"] not in alike]
     names = {one.levels for one in effects(found, outcomes(rows), runs_for(found, tried), 1)}
     assert ("spread",) not in names

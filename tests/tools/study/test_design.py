@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
-from vgo_agent.tools.study.factors import StudyEnvironment, read_factors
+from vgo_agent.tools.study.factors import Core, StudyEnvironment, Topology, read_factors, topology
 from vgo_agent.tools.study.setting import StudySetting
-from vgo_agent.tools.study.topology import Core, Topology, topology
 
 from . import trees
 

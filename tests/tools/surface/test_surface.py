@@ -17,10 +17,9 @@ from vgo_agent.tools.recorded.recorded import RecordedRuns
 from vgo_agent.tools.surface.ask import predict
 from vgo_agent.tools.surface.axes import axis_of
 from vgo_agent.tools.surface.best import best, field
-from vgo_agent.tools.surface.both import fit_both
 from vgo_agent.tools.surface.cells import CellOutcomes, SurfaceOptions, cells, response_of
 from vgo_agent.tools.surface.fitted import fit_surface, surface
-from vgo_agent.tools.surface.stored import Fitted, load, save
+from vgo_agent.tools.surface.stored import Fitted, fit_both, load, save
 
 THREADS, FREQS, HOSTS = (1, 2, 4, 8, 16), (1.2, 1.8, 2.4, 3.0), ("a", "b")
 

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.sweep.cell import Cell, identity
-from vgo_agent.tools.sweep.designs import grid, latin_hypercube, sifted
-from vgo_agent.tools.sweep.level import shown
-from vgo_agent.tools.sweep.space import Space
+from vgo_agent.tools.sweep.cell import Cell, grid, identity, latin_hypercube, sifted
+from vgo_agent.tools.sweep.space import Space, shown
 
 LEVELS = st.lists(st.integers(-50, 50) | st.sampled_from(["x", "y z", "0-1", "max"]), min_size=1, max_size=5)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.sweep.inline import inline, is_inline, named_after
-from vgo_agent.tools.sweep.level import shown
+from vgo_agent.tools.sweep.space import shown
 
 
 def test_each_name_goes_where_it_belongs() -> None:

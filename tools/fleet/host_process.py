@@ -1,13 +1,14 @@
 """The process on a host that measures: it takes orders on standard input and answers on standard output.
 
 It stands apart from the Dask worker, whose threads would disturb the runs, and so that it can be ended by itself; a
-watchdog puts back what it leaves when it is killed.
-"""
+watchdog puts back what it leaves when it is killed."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import socket
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,11 +22,14 @@ from ...knowledge.files import first
 from ...layers.launcher import open_launcher
 from ..child import serve
 from ..execution.bench import Bench
+from ..execution.expected import FIRST_RUNS
+from ..execution.judge import judge
 from ..execution.launch import Launch
 from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
 from ..experiment.conditions import AppliedConditions, Condition
+from ..layers_here import unavailable
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
@@ -34,9 +38,87 @@ from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
 from ..sweep.setting import preconditions
-from .alone import alone
-from .host import HostAnswer, Order
-from .sight import sight
+from .host import HostAnswer, Order, Sight
+
+PAUSE_S = 0.02
+
+
+@contextlib.contextmanager
+def alone(patience_s: float) -> Iterator[None]:
+    """Hold the host; raise VgoError where another one holds it for longer than that.
+
+    The lock is a name that the kernel keeps for the whole host, whoever asks and from whichever folder, and drops when
+    its holder dies: a socket in the abstract namespace, which no file can be left of.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as held:
+        _take(held, time.monotonic() + patience_s)
+        yield
+
+
+def _take(held: socket.socket, until_s: float) -> None:
+    name = os.uname().nodename
+    while True:
+        try:
+            held.bind(f"\0vgo-agent-bench-{name}")
+            return
+        except OSError as busy:
+            if time.monotonic() > until_s:
+                raise VgoError(
+                    f"Another vgo-agent measures on {name}: wait until it has ended, or leave {name} out."
+                ) from busy
+        time.sleep(PAUSE_S)
+
+
+STEADY = {"load_1min": 0.0, "quiet_cpu": 0}
+"""Of a survey, what is another at each look: left out, so that a host has one description."""
+
+
+def sight(order: Order, bench: Bench, machine: Machine) -> Sight:
+    """Look at the program and the layers, and run the program once where that is asked for."""
+    files = {path: digest(path) for path in dict.fromkeys((bench.launch.argv[0], *order.subject.inputs))}
+    lost = next((path for path, content in files.items() if not content), "")
+    program = f"There is no file {lost}: copy it to the same place on every host." if lost else ""
+    wall_s = 0.0
+    if order.trial and not program:
+        program, wall_s = tried(bench, bench.spawner)
+        program = "" if order.lenient else program
+    layers = {spec: absent(spec, bench) for spec in order.layers}
+    return Sight(machine=machine.model_copy(update=STEADY), program=program, files=files, wall_s=wall_s, layers=layers)
+
+
+def tried(bench: Bench, spawner: Spawner) -> tuple[str, float]:
+    """Run outside the data, again where a run fails; say what is wrong where all do, and how long it took in seconds.
+
+    Who fails now and then is no broken program: that is what is to be explained.
+    """
+    subject, way = bench.subject, bench.way(bench.launch)
+    for _ in range(FIRST_RUNS):
+        run = spawner.run(way.launch, timeout_s=subject.timeout_s, capture=subject.metric is not None)
+        failure = judge(run, subject, way.through).failure
+        if not failure or subject.on_failure == "stop":
+            break
+    wrong = f"A trial run failed: {failure}; run it there by hand first." if failure else ""
+    return wrong, run.wall_ns / 1e9
+
+
+def absent(spec: str, bench: Bench) -> dict[str, str]:
+    """Say what a layer cannot show here; the key is empty where it can show nothing."""
+    if why := unavailable(spec, bench):
+        return {"": why}
+    try:
+        return bench.absent(spec)
+    except VgoError as error:
+        return {"": str(error)}
+
+
+def digest(path: str) -> str:
+    """SHA-256 of a file; empty where there is none."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
 
 IDLE_S = 600.0
 """Without an order for so long it ends; the next one starts another."""
