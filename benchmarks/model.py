@@ -39,8 +39,7 @@ from vgo_agent.agent.settings import UserSettings
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.folders import CASES
-from vgo_agent.evals.recorded.given import USUAL
-from vgo_agent.evals.recorded.recorded_case import read_case
+from vgo_agent.evals.recorded.recorded_case import USUAL, read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.knowledge.index import open_index

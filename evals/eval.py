@@ -136,14 +136,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _evaluate(arguments: argparse.Namespace) -> int:
     refuse(arguments)
     refuse_unknown(arguments)
-    from .recorded.given import given
+    from .recorded.recorded_case import given
+    from .run import registry
     from .scores.difference import difference
-    from .scores.evaluate import choose, evaluate, missed, named
+    from .scores.evaluate import choose, evaluate, missed
     from .scores.results import read, write
 
     everyone = given(tuple(getattr(arguments, "layers", ())), arguments.allow)
     before = read(arguments.against) if arguments.against else None
-    names = named(arguments.planner or ([GATED] if arguments.gate else []))
+    names = tuple(dict.fromkeys(arguments.planner or ([GATED] if arguments.gate else registry())))
     chosen = choose(folder_of(arguments), arguments.cases or "*", arguments.split)
     seeds = range(1, (arguments.seeds or SEEDS) + 1)
     results = evaluate(chosen, names, seeds, _pace(arguments), _tell(arguments), given=everyone)

@@ -26,8 +26,7 @@ from polars.exceptions import PolarsError
 from ..knowledge.errors import VgoError
 from .contest.answer import ContestAnswer, Contestant
 from .contest.contestants import Factory, factory_of
-from .recorded.given import USUAL, Given
-from .recorded.recorded_case import RecordedCase, read_case
+from .recorded.recorded_case import USUAL, Given, RecordedCase, read_case
 from .recorded.truth import read_truth
 from .scores.effects import Score
 from .scores.results import ScoredAnswer
@@ -73,7 +72,7 @@ class Contest(NamedTuple):
     """PYTHONHASHSEED of the processes: the order of their sets."""
 
 
-def registry(where: str) -> Mapping[str, Factory]:
+def registry(where: str = CONTESTANTS) -> Mapping[str, Factory]:
     """Import the contestants by name, from `module:attribute`."""
     found: Mapping[str, Factory] = resolve_name(where)
     return found

@@ -129,8 +129,7 @@ def _part(seed: int, split: Split, states: int, part: int) -> list[TrainingExamp
 def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[TrainingExample]:
     """Give the states of diagnoses of recorded cases; each seed strays by another share."""
     from vgo_agent.evals.contest.loop import PlannerContestant
-    from vgo_agent.evals.recorded.given import USUAL
-    from vgo_agent.evals.recorded.recorded_case import read_case
+    from vgo_agent.evals.recorded.recorded_case import USUAL, read_case
 
     seen: Counter[TrainingExample] = Counter()
     found: list[TrainingExample] = []

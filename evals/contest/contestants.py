@@ -20,11 +20,11 @@ from ...tools.situation import Slot
 from ...tools.steps.apply_mitigation import APPLY_MITIGATION
 from ..recorded.recorded_case import RecordedCase, ShownCase
 from ..recorded.schema import Truth
-from ..recorded.truth import read_truth
+from ..recorded.truth import MENDED, read_truth
 from ..refusals import OWN
 from .answer import ContestAnswer, Contestant
+from .effect import best_of
 from .loop import PlannerContestant
-from .oracle import Oracle
 from .paper import Paper
 
 SEVERAL = ("compare", "apply_mitigation", "conclude")
@@ -118,6 +118,27 @@ def _first_mitigation(cause: str, knowledge: Knowledge) -> str:
     factor = knowledge.factors.get(cause)
     listed = factor.mitigations if factor else ()
     return next((key for key in listed if knowledge.mitigations[key].apply is not None), "")
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Reads the truth, and every recorded pair: the best that any could answer, and so the end of every scale."""
+
+    cases: Sequence[RecordedCase]
+    """All that it may be asked."""
+    name: str = "oracle"
+
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
+        """Say what is right; of the accepted mitigations, the one with the least measured SD ratio."""
+        whole = next(one for one in self.cases if one.ticket is case.ticket)
+        truth = read_truth(whole.folder)
+        known = ContestAnswer(verdict=truth.verdicts[0], causes=truth.causes, ranked=truth.causes)
+        if MENDED not in truth.verdicts or not truth.accepted:
+            return known
+        best = best_of(whole, truth.accepted)
+        return known.model_copy(
+            update={"verdict": MENDED, "mitigation": best[0] if best else truth.accepted[0], "price_told": True},
+        )
 
 
 class Modelled:

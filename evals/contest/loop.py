@@ -38,7 +38,6 @@ class Diagnosed:
     transcript: Transcript
     folder: RunFolder
     start: RunStart
-    case: ShownCase
     knowledge: Knowledge
     ended: str
     """Why it has no verdict; empty where it has one."""
@@ -46,19 +45,9 @@ class Diagnosed:
     @property
     def finished(self) -> FinishedRun:
         """What a report is written from."""
-        return FinishedRun(
-            events=self.transcript.events,
-            record=record_of(self.transcript.events, self.folder),
-            subject=self.start.subject,
-            limits=self.start.limits,
-            machine=self.case.recording.machine,
-            knowledge=self.knowledge,
-            planner=self.start.planner,
-            tip=self.transcript.tip,
-            seconds=0.0,
-            agent_seconds=0.0,
-            run_dir="",
-        )
+        from ...agent.conduct import finished_run
+
+        return finished_run(self.folder, self.transcript, self.knowledge)
 
 
 @dataclass(frozen=True)
@@ -88,7 +77,7 @@ class PlannerContestant:
                 Loop(start, self.planner(seed), transcript, live, folder).run(Silent().approve)
             except VgoError as error:
                 ended = str(error)
-            yield Diagnosed(transcript, folder, start, case, knowledge, ended)
+            yield Diagnosed(transcript, folder, start, knowledge, ended)
 
     def _start(self, case: ShownCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
         return RunStart(

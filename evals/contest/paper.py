@@ -31,11 +31,9 @@ What had to be chosen, since no person is there and only tables are:
 
 from __future__ import annotations
 
-import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -47,13 +45,11 @@ from ...tools.remedies import costly
 from ...tools.row import Row
 from ...tools.statistics.labels.classes import label
 from ...tools.statistics.shape.describe import describe
+from ..recorded.bench import drawn
 from ..recorded.recorded_case import ShownCase
 from .answer import ContestAnswer
 
-SHARE = 0.75
-"""Of the recorded runs that one seed draws."""
 DEPTH = 5
-T = TypeVar("T")
 
 
 class Weight(NamedTuple):
@@ -75,8 +71,8 @@ class Paper:
     def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Answer one case."""
         knowledge = load()
-        baseline = _drawn(_counted(case.rows("baseline")), seed, "baseline")
-        profile = _drawn([row for row in _counted(case.rows("profile")) if row.get("layers")], seed, "profile")
+        baseline = drawn(_counted(case.rows("baseline")), f"{seed}:paper:baseline")
+        profile = drawn([row for row in _counted(case.rows("profile")) if row.get("layers")], f"{seed}:paper:profile")
         weights = weigh(case, profile, seed, consequences=self.consequences)
         if not weights:
             return _spent(ContestAnswer(verdict="", ended="The tree found no column to split by."), baseline, profile)
@@ -136,9 +132,9 @@ def _first_recorded(listed: Sequence[str], case: ShownCase) -> str:
 def in_turn(case: ShownCase, mitigation: str, seed: int) -> tuple[Sequence[Row], Sequence[Row]]:
     """The baseline runs of the first half of the pairs drawn, then the mitigated runs of the second half."""
     pairs = [pair for pair in case.pairs(mitigation) if all(row["ok"] == 1 for row in pair)]
-    drawn = _drawn(pairs, seed, mitigation)
-    half = len(drawn) // 2
-    return [before for before, _ in drawn[:half]], [after for _, after in drawn[half:]]
+    chosen = drawn(pairs, f"{seed}:paper:{mitigation}")
+    half = len(chosen) // 2
+    return [before for before, _ in chosen[:half]], [after for _, after in chosen[half:]]
 
 
 def _compared(
@@ -156,12 +152,6 @@ def _compared(
 
 def _counted(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["ok"] == 1]
-
-
-def _drawn(rows: Sequence[T], seed: int, what: str) -> list[T]:
-    """Draw by the seed, and keep the order in which they were made."""
-    coin = random.Random(f"{seed}:paper:{what}")
-    return [rows[place] for place in sorted(coin.sample(range(len(rows)), math.ceil(SHARE * len(rows))))]
 
 
 def _spent(answer: ContestAnswer, *series: Sequence[Row]) -> ContestAnswer:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ...agent.again import again
 from ...agent.commands.mitigation_arguments import mitigation_meant
 from ...agent.commands.subject import subject_of
 from ...agent.progress import Lines
@@ -61,7 +62,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> RecordingPlan:
             placebos=_meant(arguments.placebo),
             minutes=arguments.minutes,
             every=arguments.all,
-            made_by=_made_by(arguments, key, workload, steady),
+            made_by=_made_by(arguments, workload or key, steady, subject),
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -116,21 +117,20 @@ def _causes(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: bool) -> str:
-    words = ["vgo-agent", "eval", "record", workload or key, *(["--steady"] if steady else [])]
+def _made_by(arguments: argparse.Namespace, name: str, steady: bool, subject: Subject) -> str:
+    """Give the line that records it again: of a workload by its name, of another program with what it is judged by."""
+    words = ["record", name, *(["--steady"] if steady else [])]
     words += [word for name, count in _counts(arguments).items() for word in (f"--{name}", str(count))]
     words += ["--minutes", f"{arguments.minutes:g}"] if arguments.minutes is not None else []
-    for option in ("metric", "per_iteration", "unit"):
-        if value := getattr(arguments, option):
-            words += [f"--{option.replace('_', '-')}", value]
-    words += [
-        f"--{flag.replace('_', '-')}" for flag in ("shell", "higher_is_better", "all") if getattr(arguments, flag)
-    ]
+    words += ["--all"] if arguments.all else []
     words += [word for spec in getattr(arguments, "layers", ()) for word in ("--layer", spec)]
     for option in ("mitigation", "cause", "placebo"):
         words += [word for name in getattr(arguments, option) for word in (f"--{option}", name)]
     words += ["--allow", arguments.allowed] if arguments.allowed else []
-    return shlex.join([*words, *(["--", *map(_anywhere, arguments.command)] if arguments.command else [])])
+    if not arguments.command:
+        return shlex.join(("vgo-agent", "eval", *words))
+    program = tuple(map(_anywhere, subject.command))
+    return again("eval", tuple(words), subject.model_copy(update={"command": program}))
 
 
 def _anywhere(word: str) -> str:

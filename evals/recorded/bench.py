@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
@@ -33,6 +34,14 @@ SHARE = 0.75
 FIRST = 20
 """Runs at the beginning that every seed has: a start-up transient is part of what was recorded."""
 BATCHES = 2
+T = TypeVar("T")
+
+
+def drawn(made: Sequence[T], seed: str, first: int = 0) -> list[T]:
+    """Draw a share of what was made, the first ones always, and keep the order."""
+    head, rest = made[:first], made[first:]
+    places = sorted(random.Random(seed).sample(range(len(rest)), math.ceil(SHARE * len(rest))))
+    return [*head, *(rest[place] for place in places)]
 
 
 class NotRecorded(ToolError):
@@ -169,7 +178,9 @@ class RecordedBench:
         """Give the next run of the baseline, or of the profile with these layers on."""
         pool = "+".join(layers) if opened else BASELINE
         if pool not in self._pools:
-            self._pools[pool] = iter(self._drawn(pool, self._of(layers) if opened else self._case.rows("baseline")))
+            self._pools[pool] = iter(
+                drawn(self._of(layers) if opened else self._case.rows("baseline"), f"{self._seed}:{pool}", FIRST)
+            )
         row = next(self._pools[pool], None)
         if row is None:
             raise NotRecorded(f"not recorded: no further run of {pool or 'bare ones in the profile'}.")
@@ -191,13 +202,6 @@ class RecordedBench:
             raise NotRecorded(f"not recorded: no run with {' and '.join(layers) or 'no layer'}.")
         chosen = min(fit, key=lambda name: (len(sets[name]), name))
         return [row for row in rows if str(row.get("layers", "")) == chosen]
-
-    def _drawn(self, pool: str, rows: Sequence[Row]) -> list[Row]:
-        """Draw a share of the runs, the first ones always, and keep their order."""
-        head, rest = rows[:FIRST], rows[FIRST:]
-        coin = random.Random(f"{self._seed}:{pool}")
-        places = sorted(coin.sample(range(len(rest)), math.ceil(SHARE * len(rest))))
-        return [*head, *(rest[place] for place in places)]
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
@@ -29,9 +30,7 @@ def reseal(folder: Path) -> None:
     """Write the hashes again after `case.yaml` or `truth.yaml` was changed by hand; what was recorded may not be."""
     if not folder.is_dir():
         raise VgoError(f"{folder} is no case: name one of those in {folder.parent}.")
-    _refuse_missing(folder)
-    for name in set(FILES) - set(BY_HAND):
-        _refuse_changed(folder / name, hashes(folder).get(name))
+    refuse_unsealed(folder, set(FILES) - set(BY_HAND))
     seal(folder)
 
 
@@ -40,12 +39,20 @@ def sealing(folder: Path) -> str:
     return f"vgo-agent eval record --seal {folder.name}{out(folder)}"
 
 
-def refuse_unsealed(folder: Path) -> None:
-    """Raise VgoError for the first file that is missing, is not among the hashes, or has another one."""
-    _refuse_missing(folder)
+def refuse_unsealed(folder: Path, names: Collection[str] = FILES) -> None:
+    """Raise VgoError for the first file that is missing, or of these that is not among the hashes or has another one.
+
+    What is missing is named before any hash: sealing would not help as long as it is.
+    """
+    for path in (folder / name for name in CHECKED):
+        if not path.exists():
+            raise VgoError(f"{path} is missing: {_cure(path, 'write it, then ')}.")
     listed = hashes(folder)
-    for name in CHECKED:
-        _refuse_changed(folder / name, listed.get(name))
+    for path in (folder / name for name in CHECKED if name in names):
+        if path.name not in listed:
+            raise VgoError(f"{path} does not stand in {MANIFEST}: {_cure(path)}.")
+        if _digest(path) != listed[path.name]:
+            raise VgoError(f"{path} does not have the hash that {MANIFEST} says: {_cure(path)}.")
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -65,25 +72,10 @@ def hashes(folder: Path) -> dict[str, str]:
     return {match[2]: match[1] for match in found if match}
 
 
-def _refuse_missing(folder: Path) -> None:
-    """Name what is missing before any hash: sealing would not help as long as it is."""
-    for name in CHECKED:
-        if not (folder / name).exists():
-            raise VgoError(f"{folder / name} is missing: {_cure(folder / name, 'write it, then ')}.")
-
-
 def _cure(path: Path, before: str = "") -> str:
     if path.name not in BY_HAND:
         return "restore it, or record the case again"
     return f"{before}seal it with `{sealing(path.parent)}`"
-
-
-def _refuse_changed(path: Path, expected: str | None) -> None:
-    cure = _cure(path)
-    if expected is None:
-        raise VgoError(f"{path} does not stand in {MANIFEST}: {cure}.")
-    if _digest(path) != expected:
-        raise VgoError(f"{path} does not have the hash that {MANIFEST} says: {cure}.")
 
 
 def _digest(path: Path) -> str:

@@ -1,13 +1,17 @@
-"""A recorded case without its truth: as it lies in its folder, and as it is shown to whoever answers."""
+"""A recorded case without its truth: as it lies in its folder, and as it is shown to whoever answers.
+
+It is shown without the name of its program: an argument such as `page-faults` would say what is to be found out.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -16,13 +20,14 @@ from polars.exceptions import PolarsError
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...knowledge.schema import Mitigation
+from ...layers.loader import load_layers
 from ...layers.schema import Layer
+from ...tools.layers_here import WORDS
 from ...tools.row import BASELINE, FIXED, REQUIRED, Row
 from ...tools.run_table import LAYERS, described, read_layers
-from ...tools.subject import Limits
+from ...tools.subject import Allow, Limits, Subject
 from .folders import CASE, RECORDING, TABLE
 from .schema import SERIES, CaseFile, Recording, Series
-from .unnamed import unnamed
 
 TRIAL = "trial"
 """Column of the table: the mitigation that a pair was made for."""
@@ -79,7 +84,7 @@ class RecordedCase:
     def shown(self) -> ShownCase:
         """What whoever answers may see."""
         file = self.file
-        return ShownCase(file.question, file.limits, unnamed(self.recording), self.layers, self.table, self.ticket)
+        return ShownCase(file.question, file.limits, _unnamed(self.recording), self.layers, self.table, self.ticket)
 
 
 def _pairs(rows: tuple[Row, ...], mitigation: str) -> Iterator[tuple[Row, Row]]:
@@ -105,6 +110,82 @@ def read_case(folder: Path) -> RecordedCase:
         raise VgoError(f"{folder / LAYERS} cannot be read ({error.strerror}): restore it, or record again.") from error
     file, recording = read_model(folder / CASE, CaseFile), read_model(folder / RECORDING, Recording)
     return RecordedCase(folder, file, recording, read_layers(layers))
+
+
+PROGRAM, DIRECTORY = "./program", "/job"
+
+
+def _unnamed(recording: Recording) -> Recording:
+    """Give it with a program without name and arguments, and files that are only counted.
+
+    What preconditions ask of the program (is it Python, is it dynamic) stands in `machine` since it was recorded; only
+    the hash of its file, by which it could be found, is left out.
+    """
+    words = _anonymous(recording.subject)
+    told = _replaced(recording.model_dump(mode="json"), dict(sorted(words.items(), key=lambda one: -len(one[0]))))
+    told["machine"]["program_sha256"] = ""
+    told["subject"] |= {
+        "command": [PROGRAM],
+        "argv": [PROGRAM],
+        "shell": False,
+        "directory": DIRECTORY,
+        "inputs": [words[path] for path in recording.subject.inputs],
+    }
+    return Recording.model_validate(told)
+
+
+def _anonymous(subject: Subject) -> dict[str, str]:
+    """What stands for each path, and for the name of each input."""
+    paths = [word for word in (*subject.command, *subject.argv) if "/" in word]
+    words = dict.fromkeys(paths, PROGRAM) | {subject.directory: DIRECTORY}
+    for number, path in enumerate(subject.inputs, 1):
+        words |= {PurePath(path).name: f"input-{number}", path: f"{DIRECTORY}/input-{number}"}
+    return {word: other for word, other in words.items() if word not in (os.sep, os.curdir)}
+
+
+def _replaced(value: Any, words: Mapping[str, str]) -> Any:
+    """Replace words in every string; keys are left alone."""
+    if isinstance(value, Mapping):
+        return {key: _replaced(each, words) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, words) for each in value]
+    if isinstance(value, str):
+        for word, other in words.items():
+            value = value.replace(word, other)
+    return value
+
+
+DEFAULT = Limits().layers
+"""What `diagnose` has unless it is told otherwise."""
+
+
+class Given(NamedTuple):
+    """What everybody who answers gets with every case."""
+
+    layers: tuple[str, ...] = DEFAULT
+    """By spec; `auto` and `all`: every one that was recorded and showed something."""
+    allow: Allow = "system"
+    """Nothing is really changed: the runs come from tables."""
+
+    def to(self, case: RecordedCase) -> RecordedCase:
+        """Give a case with it; a layer that was not recorded, or showed nothing, is not there, as on its machine."""
+        profiling, every = case.recording.profiling, set(WORDS) & set(self.layers)
+        there = (spec for spec in profiling.layers if every or spec in self.layers)
+        layers = tuple(spec for spec in there if not silence(case.layers[spec], profiling.absent.get(spec, {})))
+        limits = case.file.limits.model_copy(update={"layers": layers or DEFAULT, "allow": self.allow})
+        return replace(case, file=case.file.model_copy(update={"limits": limits}))
+
+
+USUAL = Given()
+
+
+def given(layers: tuple[str, ...], allow: Allow | None) -> Given:
+    """Check what was asked for, the usual where nothing was; raises VgoError for a layer that does not exist."""
+    known = load_layers()
+    for spec in layers:
+        if spec not in known and spec not in WORDS:
+            raise VgoError(f"There is no layer {spec!r} that a case could have; choose among {', '.join(known)}, auto.")
+    return Given(layers or USUAL.layers, allow or USUAL.allow)
 
 
 DIGITS = 9

@@ -12,8 +12,7 @@ from ...knowledge.errors import VgoError
 from ..contest.answer import ContestAnswer
 from ..contest.contestants import factory_of
 from ..recorded.gate import UnsoundCase, load_cases
-from ..recorded.given import USUAL, Given
-from ..recorded.recorded_case import RecordedCase
+from ..recorded.recorded_case import USUAL, Given, RecordedCase
 from ..run import CONTESTANTS, Contest, EvaluationPace, EvaluationTask, registry, rows
 from .effects import Score
 from .results import Results, ScoredAnswer, case_description, origin
@@ -48,14 +47,6 @@ def choose(folder: Path, pattern: str, split: str | None) -> Chosen:
     if not sound and not broken:
         raise VgoError(f"No case called {pattern} is in the split {split}; leave --split out.")
     return Chosen(sound, broken, known)
-
-
-def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
-    """Check the names of contestants; none means all that there are."""
-    there = registry(where)
-    for name in planners:
-        factory_of(name, there)
-    return tuple(dict.fromkeys(planners or there))
 
 
 def evaluate(

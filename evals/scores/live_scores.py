@@ -9,8 +9,8 @@ apart as `what the machine does`. Any other claim of a control is a false alarm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ...agent.render.markdown import markdown_page
 from ...agent.render.terminal import terminal_text
@@ -185,28 +185,62 @@ def _mitigable(workload: Workload, steady: bool) -> bool:
     return bool(truth_of_workload(workload.name, steady).accepted)
 
 
-HEADER = (
-    *("workload", "verdict", "right", "factor", "true", "put in", "false alarm", "mitigation", "cures"),
-    *("SD ratio", "mean", "layers", "runs", "s"),
+class LiveColumn(NamedTuple):
+    """A column of the table of live diagnoses."""
+
+    name: str
+    cell: Callable[[LiveRow], str]
+    words: str = ""
+    """What it is, for a reader who may ask."""
+
+
+COLUMNS = (
+    LiveColumn("workload", lambda row: row.name),
+    LiveColumn("verdict", lambda row: "not run" if row.skipped else row.verdict or "none"),
+    LiveColumn(
+        "right",
+        lambda row: "machine" if row.machine else _word(row.right),
+        "the verdict is; `machine`: nothing was put in, and what is said is what the machine itself does: "
+        "interference is named, and a mitigation only if the interval of its spread ratio lies below 1",
+    ),
+    LiveColumn("factor", lambda row: row.factor or ABSENT, "the first that is claimed to go with slow runs"),
+    LiveColumn(
+        "true",
+        lambda row: _word(row.cause),
+        "it is a cause or moves with one; not asked where no counter shows a cause, or nothing is to be mended",
+    ),
+    LiveColumn("put in", lambda row: _word(row.injected), "it is a cause that the workload puts in"),
+    LiveColumn(
+        "false alarm",
+        lambda row: _word(row.false_alarm),
+        "of controls and steady twins: a mitigation is claimed, or a factor that is not there",
+    ),
+    LiveColumn("mitigation", lambda row: row.mitigation or ABSENT),
+    LiveColumn(
+        "cures",
+        lambda row: "harmful" if row.harm else _word(row.cure),
+        "the mitigation is known to cure the workload; `harmful`: it was measured not to help",
+    ),
+    LiveColumn(
+        "SD ratio",
+        lambda row: ABSENT if row.sd_ratio is None else ratio(row.sd_ratio, row.sd_low, row.sd_high),
+        "of the claimed mitigation, with its interval. What is claimed is decided by the mean absolute "
+        "deviation from the median, which a few outliers widen less. A workload for which a cure is "
+        "known is mitigable, also where no counter shows its cause, and counts as 1 where none is claimed",
+    ),
+    LiveColumn(
+        "mean", lambda row: number(row.mean_ratio, 3), "ratio of the means, with the mitigation over without it"
+    ),
+    LiveColumn("layers", lambda row: " ".join(row.layers) or ABSENT),
+    LiveColumn("runs", lambda row: ABSENT if row.skipped else str(row.runs)),
+    LiveColumn("s", lambda row: ABSENT if row.skipped else f"{row.seconds:.0f}"),
 )
-LEGEND = {
-    "right": "the verdict is; `machine`: nothing was put in, and what is said is what the machine itself does: "
-    "interference is named, and a mitigation only if the interval of its spread ratio lies below 1",
-    "factor": "the first that is claimed to go with slow runs",
-    "true": "it is a cause or moves with one; not asked where no counter shows a cause, or nothing is to be mended",
-    "put in": "it is a cause that the workload puts in",
-    "false alarm": "of controls and steady twins: a mitigation is claimed, or a factor that is not there",
-    "cures": "the mitigation is known to cure the workload; `harmful`: it was measured not to help",
-    "SD ratio": "of the claimed mitigation, with its interval. What is claimed is decided by the mean absolute "
-    "deviation from the median, which a few outliers widen less. A workload for which a cure is "
-    "known is mitigable, also where no counter shows its cause, and counts as 1 where none is claimed",
-    "mean": "ratio of the means, with the mitigation over without it",
-}
 
 
 def live_table(results: LiveResults) -> TextTable:
     """Give one row a workload."""
-    return TextTable(HEADER, tuple(_cells(row) for row in results.rows))
+    rows = (tuple(column.cell(row) for column in COLUMNS) for row in results.rows)
+    return TextTable(tuple(column.name for column in COLUMNS), tuple(rows))
 
 
 def live_lines(results: LiveResults) -> list[str]:
@@ -251,31 +285,9 @@ def _document(results: LiveResults) -> Document:
         Table(*live_table(results)),
         Listing(tuple(live_lines(results))),
         Listing(tuple(wrong)),
-        Facts(tuple(LEGEND.items())),
+        Facts(tuple((column.name, column.words) for column in COLUMNS if column.words)),
     )
     return Document("Live: the workloads run for real", "live evaluation", blocks)
-
-
-def _cells(row: LiveRow) -> tuple[str, ...]:
-    if row.skipped:
-        return (row.name, "not run", *[ABSENT] * (len(HEADER) - 2))
-    sd = ABSENT if row.sd_ratio is None else ratio(row.sd_ratio, row.sd_low, row.sd_high)
-    return (
-        row.name,
-        row.verdict or "none",
-        "machine" if row.machine else _word(row.right),
-        row.factor or ABSENT,
-        _word(row.cause),
-        _word(row.injected),
-        _word(row.false_alarm),
-        row.mitigation or ABSENT,
-        "harmful" if row.harm else _word(row.cure),
-        sd,
-        number(row.mean_ratio, 3),
-        " ".join(row.layers) or ABSENT,
-        str(row.runs),
-        f"{row.seconds:.0f}",
-    )
 
 
 def _word(value: bool | None) -> str:

@@ -50,16 +50,6 @@ class TextTable(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-class Failure(NamedTuple):
-    """Something that one contestant got wrong in one case, with the seeds of which it holds."""
-
-    contestant: str
-    case: str
-    seeds: tuple[int, ...]
-    score: str
-    reason: str
-
-
 def overview(
     results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Collection[str] | None = None
 ) -> TextTable:
@@ -182,17 +172,6 @@ def _mark(results: Results, contestant: str, case: str) -> str:
     return word if cause is None or verdict is None else f"{word}, cause {'right' if cause > 0.5 else 'wrong'}"
 
 
-def failures(results: Results, contestants: Collection[str]) -> Iterator[Failure]:
-    """List what went wrong, once for all seeds for which the reason is the same."""
-    found: dict[tuple[str, str, str, str], list[int]] = {}
-    for row in results.rows:
-        if row.contestant in contestants:
-            for score, reason in _wrong(row):
-                found.setdefault((row.contestant, row.case, score, reason), []).append(row.seed)
-    for (contestant, case, score, reason), seeds in found.items():
-        yield Failure(contestant, case, tuple(seeds), score, reason)
-
-
 def _wrong(row: ScoredAnswer) -> Iterator[tuple[str, str]]:
     if row.unfinished:
         yield "verdict", row.unfinished
@@ -207,11 +186,15 @@ def _wrong(row: ScoredAnswer) -> Iterator[tuple[str, str]]:
 
 
 def failure_lines(results: Results, contestants: Collection[str]) -> list[str]:
-    """Write the failures, a line each, and the cases that were not asked."""
+    """Write what went wrong, once for all seeds for which the reason is the same, and the cases that were not asked."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for row in results.rows:
+        for score, reason in _wrong(row) if row.contestant in contestants else ():
+            found.setdefault((f"{row.contestant}, {row.case}", f"{COLUMNS[score]}: {reason}"), []).append(row.seed)
     lines = [f"{case.key}: not asked. {case.reason}" for case in results.broken]
-    for one in failures(results, contestants):
-        seeds = "" if len(one.seeds) == len(results.seeds) else f" (seed {', '.join(map(str, one.seeds))})"
-        lines.append(f"{one.contestant}, {one.case}{seeds}: {COLUMNS[one.score]}: {one.reason}")
+    for (who, what), seeds in found.items():
+        of = "" if len(seeds) == len(results.seeds) else f" (seed {', '.join(map(str, seeds))})"
+        lines.append(f"{who}{of}: {what}")
     return lines
 
 

@@ -11,8 +11,7 @@ from ...tools.conclude import ConcludeResult
 from ...tools.registry import TOOLS
 from ...tools.simulated import World
 from ...tools.verdict import confirmed, title
-from .made import Made
-from .world import HELPS
+from .world import HELPS, Made
 
 MOST_DECISIONS = 60
 

@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ...knowledge.loader import Knowledge, load
-from ...tools.base import ToolError
+from ...tools.base import Result, ToolError
 from ...tools.case import NO_FILES, Case, Finished, Record
 from ...tools.look_up import LookUpArguments, LookUpResult, run, uncounted
 from ...tools.machine import GroupPlace, Machine
 from ...tools.simulated import HEAVY, Lead, World, WorldKind, profiled
 from ...tools.subject import Allow, Limits, Subject
-from .made import Made
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True)
+class Made(Finished):
+    """A finished call that keeps its result as it was made, so that reading it again costs nothing."""
+
+    made: Result | None = None
+
+    @classmethod
+    def of(cls, call_id: str, tool: str, arguments: Mapping[str, Any], made: Result) -> Made:
+        """End a call with a result."""
+        return cls(call_id, tool, arguments, made.model_dump(mode="json"), {}, made=made)
+
+    def read(self, kind: type[R]) -> R:
+        """Give it as it was made."""
+        return self.made if isinstance(self.made, kind) else super().read(kind)
 
 
 class MachineKind(NamedTuple):

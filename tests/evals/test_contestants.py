@@ -16,15 +16,13 @@ from vgo_agent.agent.graph import MOST_ERRORS
 from vgo_agent.agent.legal import legal
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.evals.contest.contestants import CONTESTANTS, LAST, Constant, Greedy, RandomLegal, factory_of
+from vgo_agent.evals.contest.contestants import CONTESTANTS, LAST, Constant, Greedy, Oracle, RandomLegal, factory_of
 from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.oracle import Oracle
 from vgo_agent.evals.contest.paper import Paper, in_turn, weigh
 from vgo_agent.evals.recorded.folders import CASES, RECORDING, TABLE, TRUTH
 from vgo_agent.evals.recorded.gate import admitted
-from vgo_agent.evals.recorded.given import USUAL
-from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
+from vgo_agent.evals.recorded.recorded_case import USUAL, RecordedCase, read_case
 from vgo_agent.evals.recorded.schema import Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.scores.score import scored

@@ -14,8 +14,7 @@ from vgo_agent.agent.report.remarks import warnings
 from vgo_agent.agent.report.tell import verdict_words
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.folders import CASES
-from vgo_agent.evals.recorded.given import USUAL
-from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
+from vgo_agent.evals.recorded.recorded_case import USUAL, RecordedCase, read_case
 from vgo_agent.tools.verdict import undecided
 from vgo_agent.tools.verdict_words import headline
 

@@ -10,8 +10,7 @@ import pytest
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.contest.paper import weigh
 from vgo_agent.evals.recorded.folders import CASES
-from vgo_agent.evals.recorded.given import USUAL, Given
-from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
+from vgo_agent.evals.recorded.recorded_case import USUAL, Given, RecordedCase, read_case
 
 from .cases_made import made_case
 

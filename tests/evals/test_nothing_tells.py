@@ -19,8 +19,8 @@ from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.transcript import Transcript
 from vgo_agent.evals.contest.answer import ContestAnswer
+from vgo_agent.evals.contest.contestants import Oracle
 from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.oracle import Oracle
 from vgo_agent.evals.recorded.folders import CASE, RECORDING, TRUTH
 from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, ShownCase, read_case

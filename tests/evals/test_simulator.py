@@ -10,8 +10,7 @@ from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import MOST_DECISIONS, diagnose
-from vgo_agent.evals.simulator.made import Made
-from vgo_agent.evals.simulator.world import SHARES, drawn
+from vgo_agent.evals.simulator.world import SHARES, Made, drawn
 from vgo_agent.tools.case import Finished
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.verdict import TITLES
