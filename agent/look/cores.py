@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .canvas import TextCanvas
+from .plot import Picture, Sentence, TextFigure
+from .scale import AxisWindow
 
 ROOT = Path("/")
 TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -112,20 +114,36 @@ NUMBERS = 40
 """Cells of the numbers beside the bar."""
 
 
-def cores_page(canvas: TextCanvas, rates: tuple[CoreRates, ...], first: int = 0, known: bool = True) -> None:
-    """Draw one line a core, from the `first` on; `known`: the kernel tells about its cores."""
-    if not rates:
-        canvas.write(0, 0, "Reading the cores." if known else NOT_LINUX)
-        return
-    bar = max(canvas.width - NUMBERS, 4)
-    marks = canvas.marks
-    head = f"{'core':>5} {'busy':>6} {'steal':>6} {'irq/s':>9} {'MHz':>6}  {marks.bar} busy {marks.slow_bar} stolen"
-    canvas.write(0, 0, head, "faint")
-    for row, core in enumerate(rates[first : first + max(canvas.height - 1, 0)], 1):
-        canvas.write(row, 0, _numbers(core))
-        busy, steal = round((core.busy or 0.0) * bar), round((core.steal or 0.0) * bar)
-        canvas.write(row, NUMBERS - 2, marks.bar * (busy - steal), "fast")
-        canvas.write(row, NUMBERS - 2 + max(busy - steal, 0), marks.slow_bar * steal, "slow")
+@dataclass(frozen=True, eq=False)
+class CoresPage(TextFigure):
+    """One line a core, from the `first` on."""
+
+    rates: tuple[CoreRates, ...]
+    first: int = 0
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The first line, from 0."""
+        return str(self.first)
+
+    def draw(self, canvas: TextCanvas, window: AxisWindow | None = None, cursor: float | None = None) -> Picture:
+        """Draw the lines below their header."""
+        bar, marks = max(canvas.width - NUMBERS, 4), canvas.marks
+        columns = f"{'core':>5} {'busy':>6} {'steal':>6} {'irq/s':>9} {'MHz':>6}"
+        canvas.write(0, 0, f"{columns}  {marks.bar} busy {marks.slow_bar} stolen", "faint")
+        for row, core in enumerate(self.rates[self.first : self.first + max(canvas.height - 1, 0)], 1):
+            canvas.write(row, 0, _numbers(core))
+            busy, steal = round((core.busy or 0.0) * bar), round((core.steal or 0.0) * bar)
+            canvas.write(row, NUMBERS - 2, marks.bar * (busy - steal), "fast")
+            canvas.write(row, NUMBERS - 2 + max(busy - steal, 0), marks.slow_bar * steal, "slow")
+        return Picture(canvas)
+
+
+def cores_pages(found: tuple[CoreRates, ...], known: bool) -> tuple[TextFigure, ...]:
+    """Give the cores from each line on; `known`: the kernel tells about its cores."""
+    if not found:
+        return (Sentence("Reading the cores." if known else NOT_LINUX),)
+    return tuple(CoresPage(found, first) for first in range(len(found)))
 
 
 def _numbers(core: CoreRates) -> str:

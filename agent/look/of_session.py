@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import RunArrays
 from ..session_view.view import SessionView
-from .scenes import RUN_ORDER, Looking, Overlay, PlottedFactor, PlottedOutcomes, Scatter
+from .distribution import Overlay
+from .dots import Scatter
+from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes
+from .what_if import Looking
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
@@ -34,7 +38,7 @@ def looking_of(view: SessionView) -> Looking:
         tree=None if view.tree is None else DecisionTree.model_validate(view.tree),
         factors=factors,
         scatters=_scatters(view, factors),
-        overlays=tuple(_overlay(view, one) for one in view.measured if len(one.conditions) > 1),
+        overlays=tuple(_overlay(view, one) for one in reversed(view.measured) if len(one.conditions) > 1),
     )
 
 
@@ -80,14 +84,15 @@ def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:
     mitigation = next(name for name in pairs.conditions if name != BASELINE)
     baseline, mitigated = (_outcomes(view, pairs, pairs.where(name)) for name in (BASELINE, mitigation))
     batch = next((step.arguments.get("batch") for step in view.steps if step.call_id == pairs.call_id), None)
-    name = f"{mitigation}, batch {batch}" if batch else mitigation
+    shown = f"{mitigation}, batch {batch}" if batch else mitigation
+    overlay = Overlay(baseline, mitigated, shown, name=pairs.call_id)
     comparisons = (step for step in view.steps if step.tool == "compare")
     compared = next((step for step in comparisons if step.arguments.get("call") == pairs.call_id), None)
     if compared is None or compared.result is None:
-        return Overlay(baseline, mitigated, name)
+        return overlay
     spread = SPREAD.validate_python(compared.result["comparison"]["claims"]["spread"])
     ratio, low, high = (getattr(spread, end, None) for end in ("ratio", "low", "high"))
-    return Overlay(baseline, mitigated, name, ratio, low, high, in_a_word(spread))
+    return replace(overlay, ratio=ratio, low=low, high=high, verdict=in_a_word(spread))
 
 
 def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
@@ -102,7 +107,7 @@ def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
     found = []
     for name, arm in others:
         ratio, low, high, claim = given["ratios"][name]
-        found.append(Overlay(baseline, arm, name, ratio, low, high, claim, held_against=first))
+        found.append(Overlay(baseline, arm, name, ratio, low, high, claim, first, name))
     return tuple(found)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from ...tools.statistics.association.tree import DecisionTree
-from ...tools.statistics.values import FloatArray
+from ...tools.statistics.values import BoolArray, FloatArray
 
 RUN_ORDER = "run_index"
 """Column that stands for the order of the runs, as `tools.candidates.ORDER`, which takes long to import."""
@@ -24,6 +22,22 @@ class PlottedOutcomes:
     unit: str = ""
     name: str = "outcome"
     lower_is_better: bool = True
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """Where the outcome is cut; `moved`: not as the record has it."""
+
+    cut: float | None = None
+    moved: bool = False
+
+
+def slow_of(values: FloatArray, outcomes: PlottedOutcomes, cut: float | None) -> BoolArray:
+    """Which runs are on the worse side of the cut, shape (runs,); none without a cut."""
+    if cut is None:
+        return np.zeros(values.size, dtype=np.bool_)
+    slow: BoolArray = values > cut if outcomes.lower_is_better else values < cut
+    return slow
 
 
 @dataclass(frozen=True)
@@ -47,53 +61,8 @@ def plotted(found: Any, **changed: Any) -> PlottedFactor:
 
 
 @dataclass(frozen=True)
-class Scatter:
-    """One column against the outcome, run by run."""
-
-    column: str
-    values: FloatArray
-    """Shape (runs,), in step with `outcomes`."""
-    outcomes: PlottedOutcomes
-    unit: str = ""
-    r2: float | None = None
-    """Of all runs, where `values` are a sample of them."""
-
-
-@dataclass(frozen=True)
-class Overlay:
-    """Baseline and mitigated runs, and what the comparison says of their spread."""
-
-    baseline: PlottedOutcomes
-    mitigated: PlottedOutcomes
-    mitigation: str
-    ratio: float | None = None
-    """Of the spreads, mitigated over baseline."""
-    low: float | None = None
-    high: float | None = None
-    """Ends of its interval."""
-    verdict: str = ""
-    held_against: str = "baseline"
-    """Name of the arm that `mitigated` is held against."""
-
-
-@dataclass(frozen=True)
 class SmallTable:
     """A few rows that fit into memory; numbers sort as numbers."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str | float | None, ...], ...]
-
-
-@dataclass(frozen=True)
-class Looking:
-    """All that the tabs show at one moment; what is not there yet is empty or None."""
-
-    outcomes: PlottedOutcomes = field(default_factory=PlottedOutcomes)
-    cut: float | None = None
-    """As the record has it."""
-    modes: tuple[float, ...] = ()
-    tree: DecisionTree | None = None
-    factors: tuple[PlottedFactor, ...] = ()
-    scatters: Mapping[str, Scatter] = field(default_factory=dict)
-    """By column."""
-    overlays: tuple[Overlay, ...] = ()

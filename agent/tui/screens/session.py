@@ -18,12 +18,11 @@ from ...chat.actions import do
 from ...chat.reply import ChatReply, Exchange, keep, kept
 from ...chat.status import progress_of
 from ...session_view.view import SessionView
-from ..messages import LineSubmitted, SourceAsked, StepAsked
+from ..messages import CutKept, LineSubmitted, QuestionRefused, SourceAsked, StepAsked
 from ..widgets.card import ConversationView, StepCard
 from ..widgets.header import Header
 from ..widgets.keys import Keys
-from ..widgets.look import SessionLookPane
-from ..widgets.look_messages import CutKept, RequestRefused
+from ..widgets.look_pane import LookPane
 from ..widgets.prompt import Prompt, PromptInput
 
 if TYPE_CHECKING:
@@ -54,9 +53,9 @@ class SessionScreen(Screen[None]):
     ]
     CSS = """
     SessionScreen ConversationView { width: 1fr; }
-    SessionScreen.-wide SessionLookPane { width: 1fr; border-left: solid $primary; }
-    SessionScreen.-narrow SessionLookPane { display: none; }
-    SessionScreen.-narrow.-looking SessionLookPane { display: block; width: 1fr; }
+    SessionScreen.-wide LookPane { width: 1fr; border-left: solid $primary; }
+    SessionScreen.-narrow LookPane { display: none; }
+    SessionScreen.-narrow.-looking LookPane { display: block; width: 1fr; }
     SessionScreen.-narrow.-looking ConversationView { display: none; }
     SessionScreen #foot { height: auto; dock: bottom; }
     SessionScreen #foot Keys { dock: initial; }
@@ -83,7 +82,7 @@ class SessionScreen(Screen[None]):
         yield Static(f"Too small: make the terminal {NARROW}x{SHORT}, or use --plain.", id="small", markup=False)
         with Horizontal(classes="drawn"):
             yield ConversationView()
-            yield SessionLookPane()
+            yield LookPane()
         with Vertical(id="foot", classes="drawn"):
             yield Prompt()
             yield Keys()
@@ -126,7 +125,7 @@ class SessionScreen(Screen[None]):
         self._shown = session.view
         self.query_one(Header).show(session, busy=self._busy > 0)
         self.query_one(ConversationView).show(session.view, self._talk, progress_of(session.view), fresh)
-        self.query_one(SessionLookPane).show(session.view, _measuring(session), session.files)
+        self.query_one(LookPane).show(session.view, _measuring(session), session.files)
         self._ask_for_approval()
 
     @work(thread=True, exclusive=True, group="look")
@@ -137,7 +136,7 @@ class SessionScreen(Screen[None]):
     def on_cut_kept(self, event: CutKept) -> None:
         self.action_say(f"/label {event.cut!r}")
 
-    def on_request_refused(self, event: RequestRefused) -> None:
+    def on_question_refused(self, event: QuestionRefused) -> None:
         self.notify(event.sentence, severity="warning", markup=False)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -250,7 +249,7 @@ class SessionScreen(Screen[None]):
 
     def action_turn(self) -> None:
         """Turn between chat and tabs: the keys go there, and a narrow screen shows only that."""
-        look = self.query_one(SessionLookPane)
+        look = self.query_one(LookPane)
         looking = look.has_focus_within if self.has_class("-wide") else self.has_class("-looking")
         if looking:
             self.action_focus_line()

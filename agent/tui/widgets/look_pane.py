@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,6 +16,8 @@ from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
 from ...look.computer import Computers
+from ...look.distribution import Histogram, Overlay
+from ...look.dots import RunChart, Scatter
 from ...look.messages import (
     ColumnRead,
     Failed,
@@ -24,30 +27,48 @@ from ...look.messages import (
     OpenedTable,
     OpenFile,
     ReadColumn,
-    ReadPage,
     Refit,
     Refitted,
     Shaped,
     TablePage,
 )
-from ...look.scenes import Looking, Overlay, Scatter
-from ...look.what_if import WhatIf, ranking
+from ...look.of_session import looking_of, overlays_of, place_words
+from ...look.plot import Sentence, TextFigure
+from ...look.tree_lines import TreePage, tree_pages
+from ...look.what_if import Looking, WhatIf, ranking
+from ...session_view.view import EMPTY, SessionView
 from ...terminal import speaks_unicode
-from .distribution_view import DistributionView
-from .look_messages import CutKept, CutRefitted, RequestRefused, TableOpened
-from .plots import FactorView, OverlayView, RunOrderView, TreeView
-from .sorted_table import PAGE, READING, PagedTable, SortedTable
-from .tabs import TABS, views
+from ..messages import CutMoved, FigureChosen, QuestionPut, QuestionRefused
+from .figure_view import CoresView, CutView, FigureView
+from .sorted_table import READING, PagedTable, SortedTable, StepsTable
 
+TABS: Mapping[str, tuple[str, type[FigureView | SortedTable]]] = {
+    "distribution": ("Histogram", CutView),
+    "order": ("Order", FigureView),
+    "tree": ("Tree", FigureView),
+    "factor": ("Factor", FigureView),
+    "compare": ("Compare", FigureView),
+    "cores": ("Cores", CoresView),
+    "ranking": ("Rank", SortedTable),
+    "runs": ("Runs", PagedTable),
+    "steps": ("Steps", StepsTable),
+}
+"""What stands on each tab, short, so that all are seen beside the chat on 120 columns; and what is in it."""
 REST_S = 0.5
 """After the last move of the cut, before the exact answer is computed."""
 WAITS = "It is read when no program is measured; F5 pauses."
 SHAPING = "Finding the modes and the cut."
 NO_TABLE = "There is no table of these runs yet."
+NO_FACTOR = Sentence("There is no factor to show yet: rank the factors first.")
+NO_COMPARISON = Sentence("There is nothing to compare yet: try a mitigation, or open a second run.")
 
 
 class LookPane(Vertical):
-    """The tabs, and a line that says what the cut does."""
+    """The tabs, and a line that says what the cut does.
+
+    They show a session, whose runs are opened for refitting when somebody moves the cut and no program is measured, or
+    files that were recorded elsewhere.
+    """
 
     DEFAULT_CSS = """
     LookPane { width: 1fr; height: 1fr; }
@@ -59,8 +80,12 @@ class LookPane(Vertical):
     LookPane > #look-words { height: auto; max-height: 3; color: $foreground; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(str(number), f"choose('{name}')", title, show=False)
-        for number, (name, title) in enumerate(TABS.items(), 1)
+        *(
+            Binding(str(number), f"choose('{name}')", title, show=False)
+            for number, (name, (title, _)) in enumerate(TABS.items(), 1)
+        ),
+        Binding("left_square_bracket", "file(-1)", "File", key_display="[]"),
+        Binding("right_square_bracket", "file(1)", "Next file", show=False),
     ]
 
     def __init__(self, *, fancy: bool | None = None) -> None:
@@ -71,6 +96,12 @@ class LookPane(Vertical):
         self.measuring = False
         """A program is measured now, so that nothing is computed beside it."""
         self._source: OpenFile | None = None
+        self._profile = ("", "")
+        """Folder, and the profile in it, that is offered for refitting."""
+        self._files: Mapping[str, Any] | None = None
+        """What the desk answered about recorded files; None: a session is shown."""
+        self._place = 0
+        """Of the file that is open."""
         self._alone = False
         """What is shown is the table that was opened, without a session around it."""
         self._beside: tuple[Overlay, ...] = ()
@@ -79,16 +110,21 @@ class LookPane(Vertical):
         """Which of several tables is open; empty: there is one."""
         self._reading = ""
         """What is computed first of a table that was opened."""
-        self._scatters: dict[str, Scatter] = {}
+        self._scatters: dict[str, Scatter | None] = {}
+        """Of columns that were read here; None: it was asked for."""
         self._computers = Computers(self._answered)
         self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
         with TabbedContent(initial=next(iter(TABS)), id="tabs"):
-            for (name, title), view in zip(TABS.items(), views(self._fancy), strict=True):
+            for name, (title, kind) in TABS.items():
                 with TabPane(title, id=name):
-                    yield view
+                    yield kind(fancy=self._fancy, id=f"look-{name}")
         yield Static("", id="look-words", markup=False)
+
+    def view(self, tab: str) -> FigureView:
+        """What is in a tab with figures."""
+        return self.query_one(f"#look-{tab}", FigureView)
 
     @property
     def computing(self) -> bool:
@@ -98,14 +134,60 @@ class LookPane(Vertical):
     async def on_unmount(self) -> None:
         await self._computers.close()
 
+    def show(self, view: SessionView, measuring: bool = False, files: Mapping[str, Any] | None = None) -> None:
+        """Show a moment; `measuring`: a program runs now. `files`: they are shown instead."""
+        if files is not self._files:
+            self._turn_to(files)
+        if files is not None:
+            return
+        paused, self.measuring = self.measuring and not measuring, measuring
+        profiles = [one.call_id for one in view.measured if one.tool == "profile" and not one.going_on]
+        profile = (view.folder, profiles[-1] if profiles else "")
+        if profile != self._profile:
+            self._profile = profile
+            if profiles:
+                self.offer(OpenFile(view.folder))
+        self.query_one(StepsTable).show_steps(view)
+        self.look_at(looking_of(view))
+        if paused:
+            self.read_rows()
+        if paused and self.state.moved is not None and not self.state.fitted:
+            self.fit()
+
     def look_at(self, looking: Looking) -> None:
         """Show another moment; a cut that is being moved stays where it is."""
         self._alone = False
         self.state = self.state.seen(looking)
         self._spread()
 
+    def _turn_to(self, files: Mapping[str, Any] | None) -> None:
+        self._files, self._profile, self._place = files, ("", ""), 0
+        self._beside = overlays_of(files) if files else ()
+        self._named, self.measuring = "", False
+        self.query_one(StepsTable).show_steps(EMPTY)
+        self.close_table()
+        if files:
+            self._open_place(files)
+
+    def _open_place(self, files: Mapping[str, Any]) -> None:
+        self._named = place_words(files["paths"], self._place)
+        self.state, self._alone = WhatIf(Looking()), True
+        self.open_file(files["paths"][self._place], files["metric"] or None)
+        self._spread()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer another file where there is one."""
+        if action == "file":
+            return self._files is not None and len(self._files["paths"]) > 1
+        return super().check_action(action, parameters)
+
+    def action_file(self, step: int) -> None:
+        if self._files is not None:
+            self._place = (self._place + step) % len(self._files["paths"])
+            self._open_place(self._files)
+
     def open_file(self, path: str, outcome: str | None = None) -> None:
-        """Open a recorded file or a run folder, to page through and to refit; TableOpened or RequestRefused follows."""
+        """Open a recorded file or a run folder, to page through and to refit; QuestionRefused may follow."""
         self.offer(OpenFile(path, outcome))
         self._open()
 
@@ -148,45 +230,37 @@ class LookPane(Vertical):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Open the table when somebody comes to the cut, so that the first move does not wait for it."""
-        if isinstance(event.widget, DistributionView):
+        if isinstance(event.widget, CutView):
             self._open()
 
-    @on(DistributionView.CutMoved)
-    def move_cut(self, event: DistributionView.CutMoved) -> None:
-        """Draw the cut where it is now, and fit there."""
-        self.state = self.state.at(event.cut)
+    def on_cut_moved(self, event: CutMoved) -> None:
+        """Draw the cut where it is now, at once since a key moved it, and fit there."""
+        self.state = self.state.back() if event.cut is None else self.state.at(event.cut)
         self._spread()
-        self.fit()
+        self.view("distribution").redraw()
+        if event.cut is not None:
+            self.fit()
 
-    @on(DistributionView.KeepPressed)
-    def keep_cut(self) -> None:
-        """Let the app record the cut; it counts as moved until it has."""
-        if self.state.moved is not None:
-            self.post_message(CutKept(self.state.moved))
+    def on_figure_chosen(self, event: FigureChosen) -> None:
+        """Read the column that is shown; show the one that the tree asks about."""
+        if event.asked and isinstance(event.figure, TreePage):
+            if column := event.figure.column:
+                self.view("factor").choose(column)
+                self.choose("factor")
+        else:
+            self._read_column()
 
-    @on(DistributionView.CutDropped)
-    def drop_cut(self) -> None:
-        """Put the cut back."""
-        self.state = self.state.back()
-        self._spread()
-
-    @on(TreeView.ColumnChosen)
-    def show_column(self, event: TreeView.ColumnChosen) -> None:
-        """Show a column of the tree against the outcome."""
-        self.query_one(FactorView).look_at(event.column)
-        self.choose("factor")
-
-    @on(FactorView.ColumnRequested)
-    def read_column(self, event: FactorView.ColumnRequested) -> None:
-        """Read the numbers of a column."""
-        if self._open():
-            self._computers.ask(ReadColumn(event.column))
-
-    @on(PagedTable.PageRequested)
-    def read_page(self, event: PagedTable.PageRequested) -> None:
-        """Read rows."""
+    def on_question_put(self, event: QuestionPut) -> None:
+        """Ask what a table wants to know."""
         if self.computing:
-            self._computers.ask(ReadPage(event.first, PAGE, event.order.by, event.order.descending))
+            self._computers.ask(event.question)
+
+    def _read_column(self) -> None:
+        """Read the numbers of the column that is to be seen, once."""
+        column = self.view("factor").figure.name
+        if column and column not in {**self._scatters, **self.state.looking.scatters} and self._open():
+            self._scatters[column] = None
+            self._computers.ask(ReadColumn(column))
 
     def fit(self) -> None:
         """Fit quickly now, and exactly once the cut rests."""
@@ -220,21 +294,14 @@ class LookPane(Vertical):
                 case Shaped():
                     self._take_shape(answer)
                 case Refitted():
-                    self._take_fit(answer)
+                    self.state = self.state.with_answer(answer)
                 case ColumnRead():
-                    self._take_column(answer)
+                    outcomes = replace(self.state.looking.outcomes, values=answer.outcomes)
+                    read = Scatter(answer.name, answer.values, outcomes, answer.unit, answer.r2)
+                    self._scatters[answer.name] = read
                 case TablePage():
                     self.query_one(PagedTable).put(answer)
             self._spread()
-
-    def _take_fit(self, found: Refitted) -> None:
-        self.state = self.state.with_answer(found)
-        if self.state.moved is not None:
-            self.post_message(CutRefitted(found))
-
-    def _take_column(self, read: ColumnRead) -> None:
-        outcomes = replace(self.state.looking.outcomes, values=read.outcomes)
-        self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
 
     def _refuse(self, question: LookQuestion, failed: Failed) -> None:
         self._reading = ""
@@ -242,7 +309,7 @@ class LookPane(Vertical):
             self._computers.forget()
             self._named = failed.sentence if self._alone else ""
             self.query_one(PagedTable).say(failed.sentence)
-        self.post_message(RequestRefused(failed.sentence))
+        self.post_message(QuestionRefused(failed.sentence))
 
     def _take_table(self, opened: OpenedTable) -> None:
         """Show the rows at once; what the runs look like takes longer."""
@@ -250,7 +317,6 @@ class LookPane(Vertical):
             self._alone = True
             self.state, self._reading = WhatIf(Looking(opened.outcomes)), SHAPING
         self.query_one(PagedTable).begin(opened.header)
-        self.post_message(TableOpened(opened))
         self._computers.ask(FindShape())
 
     def _take_shape(self, shaped: Shaped) -> None:
@@ -260,17 +326,33 @@ class LookPane(Vertical):
             self.fit()
 
     def _spread(self) -> None:
+        """Show the state in every tab."""
         state, looking = self.state, self.state.looking
-        self.query_one(DistributionView).show(looking.outcomes, state.cutting, looking.modes)
-        self.query_one(RunOrderView).show(looking.outcomes, state.cutting)
-        self.query_one(TreeView).show(state.tree)
-        columns = tuple(one.column for one in state.factors)
-        self.query_one(FactorView).show(columns, {**self._scatters, **looking.scatters}, state.cutting.cut)
-        self.query_one(OverlayView).show(looking.overlays or self._beside)
+        figures: Mapping[str, tuple[TextFigure, ...]] = {
+            "distribution": (Histogram(looking.outcomes, state.cutting, looking.modes),),
+            "order": (RunChart(looking.outcomes, state.cutting.cut),),
+            "tree": tree_pages(state.tree),
+            "factor": self._factors(),
+            "compare": looking.overlays or self._beside or (NO_COMPARISON,),
+        }
+        for tab, shown in figures.items():
+            self.view(tab).show(*shown)
+        self._read_column()
         self.query_one("#look-ranking", SortedTable).show(ranking(state.factors))
-        self.query_one("#look-words", Static).update(
-            "  ".join(filter(None, (self._named, self._reading or state.words(self._waits()))))
-        )
+        told = (self._named, self._reading or state.words(self._waits()))
+        self.query_one("#look-words", Static).update("  ".join(filter(None, told)))
+
+    def _factors(self) -> tuple[TextFigure, ...]:
+        """Columns of the ranking, the most convincing first, and those that the tree asks about."""
+        state = self.state
+        asked = (node.column for node in state.tree.nodes if node.column) if state.tree else ()
+        columns = dict.fromkeys([*(one.column for one in state.factors), *asked])
+        known = {**self._scatters, **state.looking.scatters}
+        scatters = ((column, known.get(column)) for column in columns)
+        return tuple(
+            replace(scatter, cut=state.cutting.cut) if scatter else Sentence(f"Reading {column}.", column)
+            for column, scatter in scatters
+        ) or (NO_FACTOR,)
 
     def _waits(self) -> str:
         if self.measuring:

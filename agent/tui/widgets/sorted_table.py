@@ -10,13 +10,12 @@ from typing import ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
-from textual.message import Message
 from textual.widgets import DataTable
 
-from ...look.messages import TablePage
+from ...look.messages import ReadPage, TablePage
 from ...look.scenes import SmallTable
 from ...session_view.view import SessionView
-from ..messages import StepAsked
+from ..messages import QuestionPut, StepAsked
 
 Cell = str | float | None
 Row = tuple[Cell, ...]
@@ -135,14 +134,6 @@ class PagedTable(SortedTable):
     PagedTable { border-bottom: solid $primary; }
     """
 
-    @dataclass
-    class PageRequested(Message):
-        """Rows are to be read."""
-
-        first: int
-        """From 0."""
-        order: SortOrder
-
     _header: tuple[str, ...] = ()
     _first = _total = 0
 
@@ -155,7 +146,7 @@ class PagedTable(SortedTable):
         """Another table: ask for its first page."""
         self.say(READING)
         self._header, self._order = header[:MOST_COLUMNS], SortOrder()
-        self.post_message(self.PageRequested(0, self._order))
+        self._read(0, self._order)
 
     def say(self, sentence: str) -> None:
         """Say why there are no rows."""
@@ -176,12 +167,15 @@ class PagedTable(SortedTable):
     def action_page(self, pages: int) -> None:
         first = self._first + pages * PAGE
         if 0 <= first < self._total:
-            self.post_message(self.PageRequested(first, self._order))
+            self._read(first, self._order)
 
     def _sort(self, column: int) -> None:
         """All rows are sorted, not those of this page."""
         if column < len(self._header):
-            self.post_message(self.PageRequested(0, self._order.toggled(self._header[column])))
+            self._read(0, self._order.toggled(self._header[column]))
+
+    def _read(self, first: int, order: SortOrder) -> None:
+        self.post_message(QuestionPut(ReadPage(first, PAGE, order.by, order.descending)))
 
 
 MARKS = {"chosen": "..", "going on": "..", "done": "ok", "failed": "no", "denied": "--"}

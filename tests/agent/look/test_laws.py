@@ -6,11 +6,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.look.canvas import TextCanvas
-from vgo_agent.agent.look.distribution import Cutting, density, distribution, overlay
-from vgo_agent.agent.look.run_order import run_order
+from vgo_agent.agent.look.distribution import Histogram, Overlay, density
+from vgo_agent.agent.look.dots import RunChart, Scatter
 from vgo_agent.agent.look.scale import AxisWindow, CellScale, counts, extent, ticks
-from vgo_agent.agent.look.scatter import factor_scatter, slow_of
-from vgo_agent.agent.look.scenes import Overlay, PlottedOutcomes, Scatter
+from vgo_agent.agent.look.scenes import Cutting, PlottedOutcomes, slow_of
 from vgo_agent.agent.tui.widgets.sorted_table import SortOrder, ordered
 from vgo_agent.tools.statistics.labels.classes import label_at
 
@@ -104,13 +103,15 @@ def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor
     width, height = size
     outcomes = PlottedOutcomes(values, "s", "time")
     n = min(values.size, others.size)
-    scatter = Scatter("misses", others[:n], PlottedOutcomes(values[:n], "s", "time"))
-    canvases = [TextCanvas(width, height, fancy) for _ in range(4)]
-    distribution(canvases[0], outcomes, Cutting(cut, True), None, cursor)
-    run_order(canvases[1], outcomes, Cutting(cut), None, cursor)
-    factor_scatter(canvases[2], scatter, cut, None, cursor)
-    overlay(canvases[3], Overlay(outcomes, PlottedOutcomes(others, "s"), "pin", cut, 0.2, 0.9), None, cursor)
-    for canvas in canvases:
+    figures = (
+        Histogram(outcomes, Cutting(cut, True)),
+        RunChart(outcomes, cut),
+        Scatter("misses", others[:n], PlottedOutcomes(values[:n], "s", "time"), cut=cut),
+        Overlay(outcomes, PlottedOutcomes(others, "s"), "pin", cut, 0.2, 0.9),
+    )
+    for figure in figures:
+        canvas = TextCanvas(width, height, fancy)
+        figure.draw(canvas, None, cursor)
         lines = canvas.text().split("\n")
         assert len(lines) <= max(height, 1) and all(len(line) <= width for line in lines)
         assert fancy or canvas.text().isascii()

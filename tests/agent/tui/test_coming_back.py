@@ -20,9 +20,7 @@ from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
 from vgo_agent.agent.tui.widgets.card import StepCard
-from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
-from vgo_agent.agent.tui.widgets.look import SessionLookPane
-from vgo_agent.agent.tui.widgets.plots import OverlayView
+from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.tools.row import RUNS
 
 from ..answers.run_made import written
@@ -152,16 +150,16 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
     first, second = files_in(tmp_path)
 
     async def talk(pilot: Pilot[None]) -> None:
-        look = pilot.app.screen.query_one(SessionLookPane)
+        look = pilot.app.screen.query_one(LookPane)
         await say(pilot, f"/open {first} {second}")
         await until(lambda: "--metric" in failed(pilot), pilot)
         await say(pilot, f"/open {first} {second} --metric time_s")
-        await until(lambda: "90 runs" in look.query_one(DistributionView).text, pilot)
+        await until(lambda: "90 runs" in look.view("distribution").text, pilot)
         await until(lambda: look.state.recorded, pilot)
         assert "30 of 90 runs are slow" in str(look.query_one("#look-words", Static).content)
         look.choose("compare")
-        await until(lambda: "after.csv: spread ratio 0.1" in look.query_one(OverlayView).text, pilot)
-        assert "before.csv" in look.query_one(OverlayView).text
+        await until(lambda: "after.csv: spread ratio 0.1" in look.view("compare").text, pilot)
+        assert "before.csv" in look.view("compare").text
         await pilot.press("right_square_bracket")
         await until(lambda: "after.csv, 2 of 2" in str(look.query_one("#look-words", Static).content), pilot)
         await pilot.press("escape")
@@ -174,7 +172,7 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
         assert session.files is not None
         await say(pilot, "/open run-0")
         await until(lambda: session.view.verdict and session.files is None, pilot)
-        await until(lambda: "after.csv" not in look.query_one(OverlayView).text, pilot)
+        await until(lambda: "after.csv" not in look.view("compare").text, pilot)
 
     on_screen(session, talk)
 

@@ -17,7 +17,7 @@ from vgo_agent.agent.tui.screens.approve import ApprovalInput, Approve
 from vgo_agent.agent.tui.screens.budget import BudgetDialog
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.widgets.card import Conclusion, ConversationView, StepCard
-from vgo_agent.agent.tui.widgets.look import SessionLookPane
+from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.prompt import PromptInput
 from vgo_agent.knowledge.errors import VgoError
 
@@ -37,7 +37,7 @@ def test_on_a_narrow_screen_escape_leads_back_to_the_chat(copied, desk) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         screen = pilot.app.screen
         look, chat, line = (
-            screen.query_one(SessionLookPane),
+            screen.query_one(LookPane),
             screen.query_one(ConversationView),
             screen.query_one(PromptInput),
         )

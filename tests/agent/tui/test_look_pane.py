@@ -10,14 +10,13 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Static, TabbedContent
 
-from vgo_agent.agent.look.scenes import Looking, PlottedOutcomes
-from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
-from vgo_agent.agent.tui.widgets.look_messages import CutKept, CutRefitted, RequestRefused, TableOpened
-from vgo_agent.agent.tui.widgets.look_pane import LookPane
-from vgo_agent.agent.tui.widgets.picture_view import PictureView
-from vgo_agent.agent.tui.widgets.plots import FactorView, TreeView
+from vgo_agent.agent.look.distribution import Histogram
+from vgo_agent.agent.look.scenes import PlottedOutcomes
+from vgo_agent.agent.look.what_if import Looking
+from vgo_agent.agent.tui.messages import CutKept, QuestionRefused
+from vgo_agent.agent.tui.widgets.figure_view import CutView
+from vgo_agent.agent.tui.widgets.look_pane import TABS, LookPane
 from vgo_agent.agent.tui.widgets.sorted_table import PAGE, PagedTable, SortedTable
-from vgo_agent.agent.tui.widgets.tabs import TABS
 
 RNG = np.random.default_rng(7)
 RUNS = PAGE + 40
@@ -50,21 +49,15 @@ class Shown(App[None]):
     def on_cut_kept(self, event: CutKept) -> None:
         self.told.append(event)
 
-    def on_cut_refitted(self, event: CutRefitted) -> None:
-        self.told.append(event)
-
-    def on_request_refused(self, event: RequestRefused) -> None:
-        self.told.append(event)
-
-    def on_table_opened(self, event: TableOpened) -> None:
+    def on_question_refused(self, event: QuestionRefused) -> None:
         self.told.append(event)
 
     @property
     def pane(self) -> LookPane:
         return self.query_one(LookPane)
 
-    def page(self, kind: type[PictureView]) -> str:
-        return self.query_one(kind).text
+    def page(self, tab: str) -> str:
+        return self.pane.view(tab).text
 
     def words(self) -> str:
         return str(self.query_one("#look-words", Static).content)
@@ -95,7 +88,7 @@ def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path, r
         pane.open_file(str(tmp_path / "none.csv"))
         await until(lambda: app.told, pilot)
         refused = app.told.pop()
-        assert isinstance(refused, RequestRefused) and "check the path" in refused.sentence
+        assert isinstance(refused, QuestionRefused) and "check the path" in refused.sentence
         pane.open_file(runs, "time_s")
         pane.choose("distribution")
         await until(lambda: pane.state.recorded, pilot)
@@ -104,7 +97,7 @@ def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path, r
         await pilot.pause()
         moved = pane.state.moved
         assert moved is not None and recorded is not None and moved < recorded
-        assert "moved cut at" in app.page(DistributionView)
+        assert "moved cut at" in app.page("distribution")
         await until(lambda: pane.state.refitted and pane.state.refitted.exact, pilot)
         found = pane.state.refitted
         assert found is not None and (found.cut, found.n_slow) == (moved, int((moved < TIMES).sum()))
@@ -129,7 +122,7 @@ def test_rows_come_whenever_their_tab_is_chosen(runs):
 
     async def use(pilot: Pilot[None]) -> None:
         app.pane.open_file(runs, "time_s")
-        await until(lambda: app.told, pilot)  # it is open, and the first page is on its way
+        await until(lambda: app.query_one(PagedTable).begun, pilot)  # the first page is on its way
         app.pane.choose("runs")
         table = app.query_one(PagedTable)
         await until(lambda: table.row_count, pilot)
@@ -161,12 +154,12 @@ async def sees_everything(app: Shown, pilot: Pilot[None]) -> None:
     """Go through the tabs: what was fitted is in all of them."""
     app.pane.choose("tree")
     await pilot.pause()
-    assert "c? (240 runs)" in app.page(TreeView)
+    assert "c? (240 runs)" in app.page("tree")
     await pilot.press("enter")
-    await until(lambda: "c: R2" in app.page(FactorView), pilot)
+    await until(lambda: "c: R2" in app.page("factor"), pilot)
     assert app.query_one(TabbedContent).active == "factor"
     await pilot.press("down")
-    await until(lambda: "R2" in app.page(FactorView) and "c: R2" not in app.page(FactorView), pilot)
+    await until(lambda: "R2" in app.page("factor") and "c: R2" not in app.page("factor"), pilot)
     ranking = app.query_one("#look-ranking", SortedTable)
     assert ranking.row_at_cursor[0] == "c"
     app.pane.choose("runs")
@@ -192,7 +185,7 @@ def test_nothing_is_computed_while_a_program_is_measured(runs):
         await pilot.press("left")
         await pilot.pause(0.7)
         assert pane.state.moved is not None
-        assert "F5 pauses" in app.words() and "moved cut at" in app.page(DistributionView)
+        assert "F5 pauses" in app.words() and "moved cut at" in app.page("distribution")
         assert not pane.computing
         pane.choose("runs")
         await pilot.pause()
@@ -206,13 +199,13 @@ def test_a_click_puts_the_cut_under_the_mouse_and_hovering_reads():
 
     async def use(pilot: Pilot[None]) -> None:
         app.pane.look_at(Looking(OUTCOMES, cut=1.5))
-        await until(lambda: "240 runs" in app.page(DistributionView), pilot)
-        await pilot.hover(DistributionView, (30, 6))
+        await until(lambda: "240 runs" in app.page("distribution"), pilot)
+        await pilot.hover(CutView, (30, 6))
         await pilot.pause()
-        assert "runs here" in app.page(DistributionView)
-        await pilot.click(DistributionView, (50, 6))
+        assert "runs here" in app.page("distribution")
+        await pilot.click(CutView, (50, 6))
         await pilot.pause()
-        view = app.query_one(DistributionView)
+        view = app.query_one(CutView)
         assert app.pane.state.moved == view.value_at(50)
         assert "no table" in app.words()
 
@@ -225,7 +218,7 @@ def test_zooming_panning_and_reading_by_keys():
     async def use(pilot: Pilot[None]) -> None:
         app.pane.look_at(Looking(OUTCOMES, cut=1.5))
         app.pane.choose("order")
-        view = app.query_one(f"TabPane#order > {PictureView.__name__}", PictureView)
+        view = app.pane.view("order")
         await until(lambda: "240 runs in order" in view.text and view.has_focus_within, pilot)
         await pilot.press("right")
         await until(lambda: "run 124:" in view.text, pilot)
@@ -251,34 +244,34 @@ def test_any_size_and_any_runs_are_survived_in_every_tab():
                 app.pane.choose(name)
                 await pilot.press("plus", "left")
         app.pane.choose("distribution")
-        await until(lambda: "240 runs" in app.page(DistributionView), pilot)
-        assert app.page(DistributionView).isascii()
+        await until(lambda: "240 runs" in app.page("distribution"), pilot)
+        assert app.page("distribution").isascii()
 
     on(app, use)
 
 
 def test_runs_that_come_fast_are_drawn_a_few_times_a_second():
-    class Counting(DistributionView):
-        drawn = 0
+    drawn = []
 
-        def picture(self, canvas):
-            self.drawn += 1
-            return super().picture(canvas)
+    class Counted(Histogram):
+        def draw(self, canvas, window=None, cursor=None):
+            drawn.append(self)
+            return super().draw(canvas, window, cursor)
 
     class One(App[None]):
         def compose(self) -> ComposeResult:
-            yield Counting()
+            yield CutView()
 
     async def use() -> None:
         app = One()
         async with app.run_test() as pilot:
-            view = app.query_one(Counting)
+            view = app.query_one(CutView)
             await pilot.pause(0.3)
-            before = view.drawn
+            before = len(drawn)
             for runs in range(2, 202):
-                view.show(PlottedOutcomes(TIMES[:runs], "s", "time"), view.cutting, ())
-            assert view.drawn - before <= 1
+                view.show(Counted(PlottedOutcomes(TIMES[:runs], "s", "time")))
+            assert len(drawn) - before <= 1
             await pilot.pause(0.5)
-            assert view.drawn - before == 2 and "201 runs" in view.text
+            assert len(drawn) - before == 2 and "201 runs" in view.text
 
     asyncio.run(use())

@@ -14,16 +14,14 @@ from vgo_agent.agent.look.messages import OpenedTable, OpenFile, ReadPage, Refit
 from vgo_agent.agent.look.of_session import looking_of
 from vgo_agent.agent.look.open_run import OpenRun, open_run
 from vgo_agent.agent.look.open_table import OpenTable
-from vgo_agent.agent.look.scenes import Looking
+from vgo_agent.agent.look.what_if import Looking
 from vgo_agent.agent.record import record_of
 from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.run_folder import RunFolder, write
 from vgo_agent.agent.session_view.following import Following
 from vgo_agent.agent.session_view.view import EMPTY, SessionView, view_of
 from vgo_agent.agent.transcript import ToolEnd, read
-from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
-from vgo_agent.agent.tui.widgets.look import SessionLookPane
-from vgo_agent.agent.tui.widgets.plots import OverlayView
+from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.sorted_table import SortedTable, StepsTable
 from vgo_agent.tools.candidates import ORDER
 from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
@@ -63,7 +61,7 @@ def test_what_is_shown_is_what_the_record_says(view: SessionView) -> None:
     assert [one.name for one in found.factors] == [one["factor"] for one in view.ranked]
     assert len(found.overlays) == len([one for one in view.measured if one.tool == "apply_mitigation"])
     compared = [step.result for step in view.steps if step.tool == "compare" and step.result]
-    for shown, said in zip(found.overlays, compared, strict=True):
+    for shown, said in zip(reversed(found.overlays), compared, strict=True):
         spread = said["comparison"]["claims"]["spread"]
         assert (shown.ratio, shown.low, shown.high) == (spread["ratio"], spread["low"], spread["high"])
 
@@ -117,13 +115,13 @@ def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFo
     session.open(whole)
 
     async def talk(pilot: Pilot[None]) -> None:
-        look = pilot.app.screen.query_one(SessionLookPane)
-        distribution = look.query_one(DistributionView)
+        look = pilot.app.screen.query_one(LookPane)
+        distribution = look.view("distribution")
         await until(lambda: "runs are slow" in distribution.text, pilot)
         assert look.query_one("#look-ranking", SortedTable).row_count == len(session.view.ranked)
         assert look.query_one(StepsTable).row_count == len(session.view.steps)
         look.choose("compare")
-        await until(lambda: "spread ratio" in look.query_one(OverlayView).text, pilot)
+        await until(lambda: "spread ratio" in look.view("compare").text, pilot)
         look.choose("distribution")
         await until(lambda: pilot.app.focused is distribution and distribution.step, pilot)
         await pilot.press("right")

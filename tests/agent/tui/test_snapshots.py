@@ -21,8 +21,8 @@ from vgo_agent.agent.tui.app import ChatApp
 from vgo_agent.agent.tui.screens.approve import Approve
 from vgo_agent.agent.tui.screens.report import SourceScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.widgets.look import SessionLookPane
-from vgo_agent.agent.tui.widgets.plots import CoresView
+from vgo_agent.agent.tui.widgets.figure_view import CoresView
+from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.sorted_table import PagedTable
 from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
@@ -75,7 +75,7 @@ def tab(key: str) -> Opening:
     async def opened(pilot: Pilot[None]) -> None:
         if pilot.app.screen.has_class("-narrow"):
             await pilot.press("f2")
-        look = pilot.app.screen.query_one(SessionLookPane)
+        look = pilot.app.screen.query_one(LookPane)
         look.query(TabbedContent).first().active = key
         await pilot.pause()
 
@@ -130,7 +130,7 @@ async def cores(pilot: Pilot[None]) -> None:
 
 async def table(pilot: Pilot[None]) -> None:
     """Rows as they come from the process that reads them."""
-    pilot.app.screen.query_one(SessionLookPane).close_table()
+    pilot.app.screen.query_one(LookPane).close_table()
     await tab("runs")(pilot)
     rows = pilot.app.screen.query_one(PagedTable)
     rows.begin(("order", "condition", "outcome", "migrations"))
