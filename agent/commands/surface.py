@@ -198,8 +198,8 @@ def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
         fitted = converted(fitted, goal)
     found, field = find(fitted, goal, arguments.subject_to, fitted.response.record.seed)
     if arguments.picture:
+        from ..report.response_figures import front_figure
         from ..report.saving import save_picture
-        from ..report.surface_files import front_figure
 
         picture = front_figure(fitted, field, found)
         if not picture:
@@ -212,9 +212,9 @@ def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
 def show(arguments: argparse.Namespace, fitted: Fitted) -> int:
     """Show the surface over two settings, or along one."""
     from ...tools.surface.explain import cut
+    from ..report.response_figures import slice_figure
     from ..report.saving import save_picture
     from ..report.surface_answers import of_slice
-    from ..report.surface_files import slice_figure
 
     found = cut(fitted.response, words(arguments.axes), arguments.at)
     if arguments.picture:

@@ -11,7 +11,7 @@ from ...tools.claim_words import in_a_word
 from ...tools.recorded_comparison.compare import ComparedValues, Contrasted
 from ...tools.statistics.comparison.description import Description
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
-from .figures import DrawnArm, Outcomes, bin_edges, histograms, short, window
+from .figures import DrawnArm, Outcomes, bin_edges, histograms, in_unit, short, window
 from .numbers import Scale
 
 MOST_PICTURED = 12
@@ -37,17 +37,17 @@ def picture(found: Contrasted, values: ComparedValues) -> str:
                 DrawnArm(short(found.baseline, 24), x * unit.factor, BASELINE, "-"),
                 DrawnArm(short(arm.name, 24), y * unit.factor, MITIGATED, "--"),
             )
-            _overlay(page.axes(0.07, 0.42, **size), arms, axis.label(unit.unit), unit.unit, in_a_word(arm.spread))
+            _overlay(page.axes(0.07, 0.42, **size), arms, axis, unit.unit, in_a_word(arm.spread))
             _shift(page.axes(0.62, 0.36, **size), arm.described, unit, found.lower_is_better)
     return page.svg
 
 
-def _overlay(axes: Axes, arms: Sequence[DrawnArm], label: str, unit: str, title: str) -> None:
+def _overlay(axes: Axes, arms: Sequence[DrawnArm], axis: Outcomes, unit: str, title: str) -> None:
     together = np.concatenate([arm.values for arm in arms])
     view = window(together, unit)
     histograms(axes, arms, bin_edges(together, view), shares=True)
     axes.set(ylabel="% of the runs", title=title)
-    axes.set_xlabel(f"{label}   ({view.note})" if view.note else label)
+    axes.set_xlabel(axis.label(unit, view))
     axes.legend(loc="upper right")
 
 
@@ -63,5 +63,5 @@ def _shift(axes: Axes, one: Description, unit: Scale, lower_is_better: bool) -> 
     axes.plot(share, moved, color=MITIGATED, linewidth=1.4, marker="o", markersize=3)
     axes.set(xlim=(0, 100), title="shift of each quantile, 95 % band")
     axes.set_xlabel(f"percentile of the runs ({'right' if lower_is_better else 'left'}: the worst)")
-    axes.set_ylabel(f"other - baseline [{unit.unit}]" if unit.unit else "other - baseline")
+    axes.set_ylabel(in_unit("other - baseline", unit.unit))
     axes.axvspan(*((90, 100) if lower_is_better else (0, 10)), color=FAINT, alpha=0.15, linewidth=0)

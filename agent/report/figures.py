@@ -45,10 +45,10 @@ class Outcomes:
         """Choose the unit to draw in."""
         return scale(self.unit, float(np.median(values)) if values.size else 0.0)
 
-    def label(self, unit: str) -> str:
-        """Name the axis."""
-        name = short(self.name, 40)
-        return f"{name} [{unit}]" if unit else name
+    def label(self, unit: str, view: Window | None = None) -> str:
+        """Name the axis, with what is not seen on it."""
+        name = in_unit(short(self.name, 40), unit)
+        return f"{name}   ({view.note})" if view and view.note else name
 
 
 class DrawnArm(NamedTuple):
@@ -88,7 +88,7 @@ def distribution(outcome: Floats, slow: Flags | None, cut: float | None, modes: 
             axes.plot(places, [1.03 * both.max()] * len(places), "v", color=INK, markersize=4, label="modes")
         far = overflow(axes, values, edges, BASELINE if slow is not None else FAINT)
         axes.set(xlim=(far.low, far.high), ylim=(0, 1.12 * max(both.max(), far.tall)), ylabel="runs")
-        _label(axes, axis.label(unit.unit), view)
+        axes.set_xlabel(axis.label(unit.unit, view))
         if slow is not None or len(modes) > 1:
             _legend(axes, 4)
     return page.svg
@@ -114,7 +114,7 @@ def overlay(baseline: Floats, mitigated: Floats, axis: Outcomes, title: str) -> 
         left.set(ylabel="runs", title=title)
         right.set(xlim=(view.low, view.high), ylim=(0, 1.02), title="share of runs up to")
         for axes in (left, right):
-            _label(axes, axis.label(unit.unit), view)
+            axes.set_xlabel(axis.label(unit.unit, view))
         right.legend(loc="lower right")
     return page.svg
 
@@ -169,7 +169,7 @@ def scatter(x: Floats, outcome: Floats, slow: Flags, column: Outcomes, axis: Out
             xlim=(wide.low, wide.high), ylim=(high.low, high.high), title="; ".join(filter(None, (title, high.note)))
         )
         axes.set_ylabel(axis.label(up.unit))
-        _label(axes, column.label(across.unit), wide)
+        axes.set_xlabel(column.label(across.unit, wide))
         _legend(axes, 2)
     return page.svg
 
@@ -242,13 +242,14 @@ def _cumulative(values: Floats) -> tuple[Floats, Floats]:
     return np.r_[ascending[0], ascending[place]], np.r_[0.0, (place + 1) / ascending.size]
 
 
+def in_unit(name: str, unit: str) -> str:
+    """Name what an axis shows with its unit, if it has one."""
+    return f"{name} [{unit}]" if unit else name
+
+
 def short(name: str, most: int) -> str:
     """Cut a name that would not fit."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def _label(axes: Axes, name: str, view: Window) -> None:
-    axes.set_xlabel(f"{name}   ({view.note})" if view.note else name)
 
 
 def _legend(axes: Axes, entries: int) -> None:

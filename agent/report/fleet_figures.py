@@ -1,59 +1,17 @@
-"""Pictures of machines: the runs of each node, and the profile of one machine over another."""
+"""Pictures of machines: how each node stands to the others, and the profile of one machine over another."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from ...tools.machine_profile.compare import MachineComparison
-from ...tools.nodes.analyse import NodeComparison, Nodes
-from ...tools.recorded.shapes import Observations
+from ...tools.nodes.analyse import NodeComparison
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
-from .figures import MOST_MARKERS, Outcomes, window
+from .strips import FEW, MOST_DRAWN, Strip, strips
 
-MOST_DRAWN = 24
-"""Nodes whose runs are drawn one by one: odd ones first, then the ends of the order."""
-ROW_IN = 0.17
-FEW = 8
-"""Up to so many nodes have rows and marks that are twice as large."""
-
-
-def distributions(found: NodeComparison, design: Observations, nodes: Nodes) -> str:
-    """Draw each run as a mark in the row of its node, and the median of the node."""
-    shown = _shown(found)
-    unit = Outcomes(found.outcome, found.unit).scale(design.outcome)
-    view = window(design.outcome * unit.factor, unit.unit)
-    words = f"Runs of {len(shown)} of {len(found.nodes)} nodes, one row a node; odd nodes are triangles."
-    large = 2 if len(shown) <= FEW else 1
-    height_in = 0.7 + large * ROW_IN * len(shown)
-    with canvas("nodes", words, height_in) as page:
-        bottom = 0.45 / height_in
-        axes = page.axes(0.2, 0.78, bottom, 0.93 - bottom)
-        rng = np.random.default_rng(0)
-        for row, place in enumerate(shown):
-            node = found.nodes[place]
-            values = design.outcome[nodes.codes == nodes.names.index(node.name)] * unit.factor
-            height = row + rng.uniform(-0.28, 0.28, values.size)
-            axes.plot(
-                np.clip(values, view.low, view.high),
-                height,
-                linestyle="none",
-                marker="^" if node.odd else "o",
-                markersize=2.2 if large == 1 else 3.5,
-                markeredgewidth=0,
-                color=BASELINE if node.odd else MITIGATED,
-                alpha=0.5,
-                rasterized=values.size * len(shown) > MOST_MARKERS,
-            )
-            axes.plot(
-                [np.clip(np.median(values), view.low, view.high)] * 2, [row - 0.4, row + 0.4], color=INK, linewidth=1
-            )
-        axes.set(xlim=(view.low, view.high), ylim=(len(shown) - 0.4, -0.6), title=view.note)
-        axes.set_yticks(range(len(shown)), [found.nodes[place].name[:24] for place in shown])
-        axes.set_xlabel(Outcomes(found.outcome, found.unit).label(unit.unit))
-    return page.svg
+BINS = 30
+"""Of the histogram of the CPU stressors."""
 
 
 def standings(found: NodeComparison) -> str:
@@ -77,20 +35,6 @@ def standings(found: NodeComparison) -> str:
             axes.set(xlabel="", xlim=(-0.6, ratios.size - 0.4))
         axes.legend(loc="upper right")
     return page.svg
-
-
-def _shown(found: NodeComparison) -> list[int]:
-    """Places of the nodes to draw, in the order of the fleet."""
-    order = range(len(found.nodes))
-    if len(found.nodes) <= MOST_DRAWN:
-        return list(order)
-    odd = [place for place in order if found.nodes[place].odd][: MOST_DRAWN // 2]
-    rest = [place for place in order if place not in odd]
-    half = (MOST_DRAWN - len(odd)) // 2
-    return sorted({*odd, *rest[:half], *rest[-half:]})
-
-
-BINS = 30
 
 
 def picture(found: MachineComparison) -> str:
@@ -123,20 +67,20 @@ def _histogram(axes: Axes, found: MachineComparison) -> None:
 
 
 def _others(axes: Axes, found: MachineComparison) -> None:
-    """Put a mark for each stressor of the other groups, and for each application: dark where the bound holds."""
-    rows: list[str] = [one.group for one in found.groups if one.group != "cpu"]
-    for place, group in enumerate(rows):
-        _marks(axes, [one.speed_up.value for one in found.ratios if one.group == group], place, BASELINE)
-    if found.applications:
-        rows = [*rows, "applications"]
-        for inside, colour in ((True, MITIGATED), (False, INK)):
-            values = [one.speed_up for one in found.applications if one.inside == inside]
-            _marks(axes, values, len(rows) - 1, colour)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_ylim(-0.7, max(0, len(rows) - 1) + 0.7)
-    axes.set_xlabel("speed-up of B over A (dashed: range of the CPU stressors; line: their median; dotted: 1)")
+    """Put a mark for each stressor of the other groups, and for each application: dark where the bound fails."""
+    rows = [
+        Strip(
+            one.group,
+            np.array([ratio.speed_up.value for ratio in found.ratios if ratio.group == one.group]),
+            BASELINE,
+            "|",
+        )
+        for one in found.groups
+        if one.group != "cpu"
+    ]
+    for inside, name, colour in ((True, "applications", MITIGATED), (False, "applications outside", INK)):
+        if values := [one.speed_up for one in found.applications if one.inside == inside]:
+            rows.append(Strip(name, np.array(values), colour, "|"))
+    strips(axes, rows)
+    axes.set_xlabel("speed-up of B over A (dashed: range of the CPU stressors; lines: medians; dotted: 1)")
     axes.grid(axis="y", color=FAINT, linewidth=0.3)
-
-
-def _marks(axes: Axes, values: Sequence[float], row: int, colour: str) -> None:
-    axes.plot(values, [row] * len(values), linestyle="", marker="|", markersize=9, color=colour)

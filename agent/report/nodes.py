@@ -180,8 +180,9 @@ def save(
 ) -> None:
     """Write the page, its pictures, the table and the object into a folder, which is made."""
     from .canvas import standalone
-    from .fleet_figures import distributions, standings  # Matplotlib takes its time
+    from .fleet_figures import standings  # Matplotlib takes its time
     from .saving import save_files
+    from .strips import distributions
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
     files = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
@@ -254,6 +255,7 @@ def pictures(evidence: Evidence) -> Mapping[str, str]:
     seen = evidence.seen
     if seen is None or isinstance(seen, str):
         return {"hosts": "", "standings": ""}
-    from .fleet_figures import distributions, standings  # Matplotlib takes its time
+    from .fleet_figures import standings  # Matplotlib takes its time
+    from .strips import distributions
 
     return {"hosts": distributions(*seen), "standings": standings(seen.found)}

@@ -16,9 +16,9 @@ from ..record import FinishedRun
 from . import nodes
 from .evidence import Evidence, gather, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
-from .levels_figure import levels_figure
 from .numbers import number
 from .ranks import csv_of
+from .strips import levels_figure
 from .tables import runs_md
 from .tell import tell
 from .tree_figure import tree

@@ -6,41 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...tools.row import BASELINE as GIVEN
 from ...tools.statistics.values import FloatArray
 from ...tools.study.effects import CoreReservation, Effect
 from ...tools.study.spreads import outcomes
 from ..render.files import document_files
 from ..run_folder import write
 from ..study import StudyResult
-from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
-from .figures import short
+from .canvas import BASELINE, FAINT, MITIGATED, canvas
+from .figures import in_unit
 from .numbers import scale
+from .strips import height_of, name_rows, normalised, row_axes
 from .study import document, named
 
 MOST_EFFECTS = 40
-ROW = 0.19
-"""Inches of height for each row."""
-
-
-def normalised(times: Mapping[str, FloatArray], chosen: str | None) -> str:
-    """Draw every run over the mean of its setting, with the SD: what the paper shows, with nothing left out."""
-    shown = {name: values[np.isfinite(values)] for name, values in times.items()}
-    shown = {name: values / values.mean() for name, values in shown.items() if values.size > 1 and values.mean()}
-    if not shown:
-        return ""
-    words = f"Runs of {len(shown)} settings, each divided by the mean of its setting."
-    height = 0.7 + ROW * len(shown)
-    with canvas("study-normalised", words, height) as page:
-        axes = page.axes(0.32, 0.66, 0.42 / height, 1 - 0.5 / height)
-        for place, (name, values) in enumerate(shown.items()):
-            colour = BASELINE if name == GIVEN else MITIGATED if name == chosen else FAINT
-            axes.plot([values.min(), values.max()], [place, place], "-", color=colour, linewidth=0.8)
-            axes.plot(values, np.full(values.size, place), "|", color=colour, markersize=6)
-            axes.errorbar([1.0], [place], xerr=[values.std(ddof=1)], color=INK, marker=".", capsize=2, linewidth=1)
-        axes.set_yticks(range(len(shown)), list(shown))
-        axes.set(ylim=(len(shown) - 0.4, -0.6), xlabel="outcome over the mean of the setting; the black bar is one SD")
-    return page.svg
 
 
 def against_cores(steps: Sequence[CoreReservation], times: Mapping[str, FloatArray], unit: str) -> str:
@@ -60,9 +38,7 @@ def against_cores(steps: Sequence[CoreReservation], times: Mapping[str, FloatArr
         left.errorbar(counts, np.ones(len(counts)), yerr=cv, color=BASELINE, marker=".", capsize=3, linewidth=1)
         left.set(xlabel="cores", ylabel="outcome over its mean, and CV")
         right.plot(counts, means * unit_of_mean.factor, "o-", color=MITIGATED, markersize=3, linewidth=1)
-        right.set(
-            xlabel="cores", ylabel=f"mean in {unit_of_mean.unit}" if unit_of_mean.unit else "mean", ylim=(0, None)
-        )
+        right.set(xlabel="cores", ylabel=in_unit("mean", unit_of_mean.unit), ylim=(0, None))
         for axes in (left, right):
             axes.set_xticks(counts)
     return page.svg
@@ -73,19 +49,19 @@ def forest(effects: Sequence[Effect]) -> str:
     shown = sorted(effects, key=lambda one: (len(one.factors), one.p_value))[:MOST_EFFECTS]
     if not shown:
         return ""
-    height = 0.7 + 1.2 * ROW * len(shown)
+    height = height_of(len(shown))
     with canvas(
         "study-effects", f"{len(shown)} effects on the spread and on the mean, with intervals.", height
     ) as page:
-        axes = page.axes(0.5, 0.48, 0.42 / height, 1 - 0.6 / height)
+        axes = row_axes(page, 0.5, height)
         axes.axvline(1.0, color=FAINT, linewidth=0.6)
         for place, one in enumerate(shown):
             for part, colour, off in ((one.spread, BASELINE, -0.15), (one.mean, MITIGATED, 0.15)):
                 axes.plot([part.low, part.high], [place + off] * 2, "-", color=colour, linewidth=1.2)
                 axes.plot([part.value], [place + off], "o", color=colour, markersize=3)
         axes.set_xscale("log")
-        axes.set_yticks(range(len(shown)), [short(named(one), 58) for one in shown])
-        axes.set(ylim=(len(shown) - 0.4, -0.6), xlabel="ratio: of the spread (vermillion), of the mean (blue)")
+        name_rows(axes, [named(one) for one in shown], 58)
+        axes.set_xlabel("ratio: of the spread (vermillion), of the mean (blue)")
     return page.svg
 
 

@@ -19,8 +19,8 @@ from ..experiment import ExperimentRun
 from ..interface import Interface
 from ..render.files import document_files
 from ..render.terminal import blocks_text
+from ..report.response_figures import figure
 from ..report.sweep import answer, document, sweep_summary
-from ..report.sweep_figure import figure
 from ..run_folder import RunFolder, write
 from ..session import launcher_of
 from .conduct import SweepResult

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from ...agent.render.html import html_page
 from ...agent.render.markdown import markdown_page
 from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
+from ...agent.report.strips import Strip, height_of, row_axes, strips
 from ...tools.document import Block, Document, Facts, Figure, Headline, Listing, Section, Statement, Table
 from .difference import Difference
 from .evaluate import bound_of, missed
@@ -64,8 +65,6 @@ A_LINE = 4
 """Contestants in a line of the legend."""
 LEGEND = 0.2
 """Inches that a line of the legend takes."""
-ROW = 0.3
-"""Inches that a line of a picture takes."""
 MOST_TAGS = 12
 """Those of the most cases are drawn; the table has all."""
 UNCLAIMED = "Who claims no mitigation where one helps is scored with what that comes to."
@@ -145,22 +144,22 @@ def _strips(results: Results, score: str, label: str, bound: float | None = None
     shown = {name: found for name, its in rows.items() if (found := list(by_case(its, score).values()))}
     if not any(max(found) > 0 for found in shown.values()):
         return ""
-    height = 0.6 + ROW * len(shown)
+    height = height_of(len(shown))
+    most = MOST_REGRET if score == "regret" else np.inf
+    marks = (MARKS[results.contestants.index(name) % len(MARKS)] for name in shown)
+    strip_rows = [
+        Strip(name, np.minimum(found, most), colour, marker)
+        for (name, found), (marker, colour) in zip(shown.items(), marks, strict=True)
+    ]
     with canvas(score, f"{label}, by contestant.", height) as page:
-        axes = page.axes(0.17, 0.81, 0.45 / height, 1 - 0.55 / height)
-        for place, (name, found) in enumerate(shown.items()):
-            seen = np.minimum(found, MOST_REGRET if score == "regret" else np.inf)
-            marker, colour = MARKS[results.contestants.index(name) % len(MARKS)]
-            apart = place + 0.5 * (np.arange(len(seen)) % 5 / 4 - 0.5)  # marks of one line, the same way each time
-            axes.plot(seen, apart, linestyle="none", marker=marker, color=colour, markersize=3, alpha=0.7)
-            axes.plot([float(np.median(seen))] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.4)
+        axes = row_axes(page, 0.17, height)
+        strips(axes, strip_rows)
         if bound is not None:
             axes.axvline(bound, color=INK, linewidth=0.8, linestyle=":")
             axes.set_xscale("log")
             axes.set_xticks(ticks := [1, 1.5, 2, 3, 5, 10, 20], [f"{tick:g}" for tick in ticks], minor=False)
             axes.set_xticks([], minor=True)
-        axes.set_yticks(range(len(shown)), list(shown))
-        axes.set(ylim=(len(shown) - 0.4, -0.6), xlabel=label)
+        axes.set_xlabel(label)
     return page.svg
 
 
