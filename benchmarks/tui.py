@@ -188,7 +188,10 @@ async def refits() -> float:
             question = Refit(float(np.quantile(outcomes, 0.5 + 0.03 * number))) if number else None
             answered.clear()
             begun = time.perf_counter()
-            computer.ask(question or OpenFile(str(path)))
+            if question:
+                computer.ask(question)
+            else:
+                computer.open(OpenFile(str(path)))
             await asyncio.wait_for(answered.wait(), PATIENCE_S)
             took.append(time.perf_counter() - begun)
         await computer.close()

@@ -18,6 +18,13 @@ def warm() -> dict[str, str]:
     return {}
 
 
+def look(asked: str) -> str:
+    """Answer what the tabs ask about a table; arrays travel packed."""
+    from ..look.open_table import look as answered
+
+    return answered(asked)
+
+
 DUTIES: dict[str, Callable[..., Any]] = {
     "warm": warm,
     "ask": ask,
@@ -26,4 +33,5 @@ DUTIES: dict[str, Callable[..., Any]] = {
     "source": source,
     "recorded": recorded,
     "export": export,
+    "look": look,
 }

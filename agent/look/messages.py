@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from typing import Any
 
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import FloatArray
@@ -17,6 +19,8 @@ class OpenFile:
     path: str
     outcome: str | None = None
     """None: as the format says."""
+    number: int = 0
+    """Of the opening: a file may have other runs when it is opened again."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +124,13 @@ class Failed:
 
 
 LookAnswer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed
-LENGTH = 8
-"""Bytes before each message on the wire, which tell its own."""
 
 
-def framed(message: LookQuestion | LookAnswer) -> bytes:
-    """Give a message as it goes over the wire; only the same program is at the other end."""
-    content = pickle.dumps(message, protocol=5)
-    return len(content).to_bytes(LENGTH, "big") + content
+def packed(message: object) -> str:
+    """Give a message as text; only the same program is at the other end."""
+    return b64encode(pickle.dumps(message, protocol=5)).decode()
+
+
+def unpacked(text: str) -> Any:
+    """Give back what was packed."""
+    return pickle.loads(b64decode(text))

@@ -25,9 +25,8 @@ from ...tools.statistics.shape.describe import describe
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read
-from .fits import QUICK_DRAWS, Fits
+from .fits import QUICK_DRAWS, Fits, thinned
 from .messages import ColumnRead
-from .pages import thinned
 from .scenes import PlottedFactor, PlottedOutcomes, plotted
 
 CUT_CALL = "cut"

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ...knowledge.errors import VgoError
 from ...tools.recorded.design import designs
 from ...tools.recorded.read import read
 from ...tools.recorded.shapes import ColumnOptions, Observations
-from .messages import OpenedTable, ReadPage, TablePage
-from .pages import page_of
-from .scenes import PlottedOutcomes
+from .messages import (
+    FindShape,
+    LookAnswer,
+    LookQuestion,
+    OpenedTable,
+    OpenFile,
+    ReadColumn,
+    ReadPage,
+    Refit,
+    TablePage,
+    packed,
+    unpacked,
+)
+from .scenes import outcomes_of
 
 if TYPE_CHECKING:
     from .fits import Fits
@@ -35,8 +47,14 @@ class OpenTable:
         return OpenedTable(outcomes_of(self.design), self.frame.height, tuple(self.frame.columns))
 
     def page(self, asked: ReadPage) -> TablePage:
-        """Read some rows."""
-        return page_of(self.frame, self.source, asked)
+        """Read some rows, sorted by a column; missing cells come last."""
+        frame = self.frame
+        if asked.by is not None:
+            if asked.by not in frame.columns:
+                raise VgoError(f"{self.source} has no column {asked.by} to sort by.")
+            frame = frame.sort(asked.by, descending=asked.descending, nulls_last=True, maintain_order=True)
+        rows = tuple(tuple(map(_cell, row)) for row in frame.slice(asked.first, asked.count).rows())
+        return TablePage(asked.first, frame.height, asked.by, asked.descending, rows)
 
     @cached_property
     def fits(self) -> Fits:
@@ -47,14 +65,9 @@ class OpenTable:
             run = open_run(self.folder)
             if run is not None:
                 return run
-        from .steady_runs import steady
+        from .fits import steady
 
         return steady(self.source, self.frame, self.design)
-
-
-def outcomes_of(design: Observations) -> PlottedOutcomes:
-    """Show the outcomes of a group of runs."""
-    return PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
 
 
 def open_file(path: Path, outcome: str | None = None) -> OpenTable:
@@ -64,3 +77,32 @@ def open_file(path: Path, outcome: str | None = None) -> OpenTable:
     parts = designs(recorded, ColumnOptions(outcome=outcome))
     _, largest = max(parts, key=lambda part: part[1].outcome.size)
     return OpenTable(recorded.source, recorded.frame, largest, path if run else None)
+
+
+def look(asked: str) -> str:
+    """Answer a question about a table, both packed: the duty of a desk."""
+    source, question = unpacked(asked)
+    return packed(_answered(_opened(source), question))
+
+
+@lru_cache(maxsize=1)
+def _opened(source: OpenFile) -> OpenTable:
+    return open_file(Path(source.path), source.outcome)
+
+
+def _answered(table: OpenTable, question: LookQuestion) -> LookAnswer:
+    match question:
+        case OpenFile():
+            return table.opened()
+        case ReadPage():
+            return table.page(question)
+        case FindShape():
+            return table.fits.shaped()
+        case Refit():
+            return table.fits.refit(question)
+        case ReadColumn(name):
+            return table.fits.column(name)
+
+
+def _cell(value: object) -> str | float | None:
+    return value if value is None or isinstance(value, int | float) else str(value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...tools.statistics.values import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from ...tools.recorded.shapes import Observations
 
 RUN_ORDER = "run_index"
 """Column that stands for the order of the runs, as `tools.candidates.ORDER`, which takes long to import."""
@@ -22,6 +25,11 @@ class PlottedOutcomes:
     unit: str = ""
     name: str = "outcome"
     lower_is_better: bool = True
+
+
+def outcomes_of(design: Observations) -> PlottedOutcomes:
+    """Show the outcomes of a group of runs."""
+    return PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
-from ...look.computer import Computers
+from ...look.computer import Computer
 from ...look.distribution import Histogram, Overlay
 from ...look.dots import RunChart, Scatter
 from ...look.messages import (
@@ -112,7 +112,7 @@ class LookPane(Vertical):
         """What is computed first of a table that was opened."""
         self._scatters: dict[str, Scatter | None] = {}
         """Of columns that were read here; None: it was asked for."""
-        self._computers = Computers(self._answered)
+        self._computer = Computer(self._answered)
         self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -129,10 +129,10 @@ class LookPane(Vertical):
     @property
     def computing(self) -> bool:
         """Whether a table is open in a process of its own."""
-        return self._computers.opened
+        return self._computer.opened
 
     async def on_unmount(self) -> None:
-        await self._computers.close()
+        await self._computer.close()
 
     def show(self, view: SessionView, measuring: bool = False, files: Mapping[str, Any] | None = None) -> None:
         """Show a moment; `measuring`: a program runs now. `files`: they are shown instead."""
@@ -207,7 +207,7 @@ class LookPane(Vertical):
     def _put_away(self, instead: OpenFile | None) -> None:
         self._source, self._reading = instead, ""
         self._scatters.clear()
-        self._computers.forget()
+        self._computer.forget()
         self.query_one(PagedTable).say(NO_TABLE)
 
     def choose(self, tab: str) -> None:
@@ -253,35 +253,35 @@ class LookPane(Vertical):
     def on_question_put(self, event: QuestionPut) -> None:
         """Ask what a table wants to know."""
         if self.computing:
-            self._computers.ask(event.question)
+            self._computer.ask(event.question)
 
     def _read_column(self) -> None:
         """Read the numbers of the column that is to be seen, once."""
         column = self.view("factor").figure.name
         if column and column not in {**self._scatters, **self.state.looking.scatters} and self._open():
             self._scatters[column] = None
-            self._computers.ask(ReadColumn(column))
+            self._computer.ask(ReadColumn(column))
 
     def fit(self) -> None:
         """Fit quickly now, and exactly once the cut rests."""
         cut = self.state.cutting.cut
         if cut is None or not self._open():
             return
-        self._computers.ask(Refit(cut))
+        self._computer.ask(Refit(cut))
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(REST_S, lambda: self._fit_exactly(cut))
 
     def _fit_exactly(self, cut: float) -> None:
         if cut == self.state.cutting.cut and not self.measuring:
-            self._computers.ask(Refit(cut, exact=True))
+            self._computer.ask(Refit(cut, exact=True))
 
     def _open(self) -> bool:
         """Open what was offered, if it is not open; tell whether there is a table to ask."""
         if self._source is None or self.measuring:
             return False
-        if not self._computers.opened:
-            self._computers.open(self._source)
+        if not self._computer.opened:
+            self._computer.open(self._source)
         return True
 
     def _answered(self, question: LookQuestion, answer: LookAnswer) -> None:
@@ -306,7 +306,7 @@ class LookPane(Vertical):
     def _refuse(self, question: LookQuestion, failed: Failed) -> None:
         self._reading = ""
         if isinstance(question, OpenFile):
-            self._computers.forget()
+            self._computer.forget()
             self._named = failed.sentence if self._alone else ""
             self.query_one(PagedTable).say(failed.sentence)
         self.post_message(QuestionRefused(failed.sentence))
@@ -317,7 +317,7 @@ class LookPane(Vertical):
             self._alone = True
             self.state, self._reading = WhatIf(Looking(opened.outcomes)), SHAPING
         self.query_one(PagedTable).begin(opened.header)
-        self._computers.ask(FindShape())
+        self._computer.ask(FindShape())
 
     def _take_shape(self, shaped: Shaped) -> None:
         self._reading = ""

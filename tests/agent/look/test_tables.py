@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vgo_agent.agent.look.child import NOT_OPEN, answered
 from vgo_agent.agent.look.computer import Computer
-from vgo_agent.agent.look.messages import Failed, OpenFile, ReadColumn, ReadPage, Refit, Refitted, TablePage
+from vgo_agent.agent.look.fits import MOST_DRAWN
+from vgo_agent.agent.look.messages import Failed, OpenFile, ReadPage, Refit, Refitted, TablePage
 from vgo_agent.agent.look.open_table import open_file
-from vgo_agent.agent.look.pages import MOST_DRAWN
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.analysis.analyse import analyse
 from vgo_agent.tools.analysis.analysis import AnalysisOptions
@@ -83,10 +82,7 @@ def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again(tabl
 
     async def ask() -> None:
         computer = Computer(lambda question, answer: answers.append((question, answer)))
-        computer.ask(ReadColumn("c"))
-        await rest(computer)
-        assert answers.pop()[1] == Failed(NOT_OPEN)
-        computer.ask(OpenFile(str(table), "time_s"))
+        computer.open(OpenFile(str(table), "time_s"))
         for cut in np.linspace(1.1, 1.9, 40):
             computer.ask(Refit(float(cut)))
         computer.ask(ReadPage(count=1))
@@ -95,19 +91,23 @@ def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again(tabl
         assert kinds.count(Refitted) == 1 and TablePage in kinds
         refitted = next(answer for _, answer in answers if isinstance(answer, Refitted))
         assert refitted.cut == 1.9
-        os.kill(computer.pid, signal.SIGKILL)
+        os.kill(pid_of(computer), signal.SIGKILL)
         computer.ask(Refit(1.4))
         await rest(computer)
-        assert isinstance(answers[-1][1], Failed) and "signal 9" in answers[-1][1].sentence
+        assert isinstance(answers[-1][1], Failed) and "SIGKILL" in answers[-1][1].sentence
         computer.ask(Refit(1.5))
         await rest(computer)
         assert isinstance(answers[-1][1], Refitted) and answers[-1][1].n_slow == refitted.n_slow
-        pid = computer.pid
+        pid = pid_of(computer)
         await computer.close()
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 
     asyncio.run(ask())
+
+
+def pid_of(computer: Computer) -> int:
+    return computer._lanes[False].desk._child.pid
 
 
 async def rest(computer: Computer) -> None:
@@ -117,4 +117,4 @@ async def rest(computer: Computer) -> None:
 
 def test_a_file_that_is_not_there_is_answered_with_a_sentence(tmp_path):
     with pytest.raises(VgoError, match="There is no file .*none.csv: check the path."):
-        answered(OpenFile(str(tmp_path / "none.csv")), None)
+        open_file(tmp_path / "none.csv")

@@ -143,7 +143,7 @@ def test_a_table_that_was_closed_while_it_was_read_is_not_shown(runs):
         app.pane.open_file(runs, "time_s")
         await pilot.pause()
         app.pane.close_table()
-        await until(lambda: not app.pane._computers._quick.busy, pilot)
+        await until(lambda: not app.pane._computer.busy, pilot)
         assert not app.told and not app.pane.state.looking.outcomes.values.size
         assert not app.query_one(PagedTable).begun
 

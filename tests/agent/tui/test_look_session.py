@@ -9,11 +9,10 @@ from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.child import answered
-from vgo_agent.agent.look.messages import OpenedTable, OpenFile, ReadPage, Refit
+from vgo_agent.agent.look.messages import ReadPage, Refit
 from vgo_agent.agent.look.of_session import looking_of
 from vgo_agent.agent.look.open_run import OpenRun, open_run
-from vgo_agent.agent.look.open_table import OpenTable
+from vgo_agent.agent.look.open_table import OpenTable, open_file
 from vgo_agent.agent.look.what_if import Looking
 from vgo_agent.agent.record import record_of
 from vgo_agent.agent.report.tables import runs_csv
@@ -48,8 +47,8 @@ def view(finished: RunFolder) -> SessionView:
 
 @pytest.fixture(scope="module")
 def opened(whole: RunFolder) -> OpenTable:
-    table, answer = answered(OpenFile(str(whole.path)), None)
-    assert table is not None and isinstance(answer, OpenedTable) and answer.rows == table.frame.height
+    table = open_file(whole.path)
+    assert table.opened().rows == table.frame.height
     assert isinstance(table.fits, OpenRun)
     return table
 
