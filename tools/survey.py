@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ..knowledge.actions import Precondition
 from ..layers.launcher import Launcher
 from ..layers.probes.cgroup_tree import own_groups
+from ..layers.probes.machine import interrupts_of_cpus
 from ..layers.probes.nvidia import Nvidia
 from ..layers.probes.thermal import sensors
 from .execution.conditions import group_without_real_time
@@ -166,15 +167,7 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _quietest(root: Path, cpus: tuple[int, ...]) -> int:
     """Find the CPU with the fewest interrupts so far; a busy device or timer tends to stay where it is."""
-    header, *lines = _text(root, "proc/interrupts").splitlines() or [""]
-    columns = [int(name.removeprefix("CPU")) for name in header.split()]
-    seen = dict.fromkeys(columns, 0)
-    for line in lines:
-        counts = line.split()[1 : len(columns) + 1]
-        # ERR and MIS count for the machine, not for a CPU.
-        if len(counts) == len(columns) and all(count.isdigit() for count in counts):
-            for cpu, count in zip(columns, counts, strict=True):
-                seen[cpu] += int(count)
+    seen = interrupts_of_cpus(_text(root, "proc/interrupts").encode())
     return min(cpus, key=lambda cpu: (seen.get(cpu, 0), cpu))
 
 

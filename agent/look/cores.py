@@ -5,17 +5,17 @@ One reading is a few small files; it is taken only while somebody looks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...layers.probes.machine import CPU_FIELDS, interrupts_of_cpus
+from ...layers.probes.surroundings import cpu_ticks
 from .canvas import TextCanvas
 from .plot import Picture, Sentence, TextFigure
 from .scale import AxisWindow
 
 ROOT = Path("/")
-TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-"""Columns of /proc/stat, `man 5 proc`."""
 NOT_LINUX = "No per-core figures here: /proc/stat cannot be read."
 
 
@@ -23,7 +23,8 @@ NOT_LINUX = "No per-core figures here: /proc/stat cannot be read."
 class CoreReading:
     """Counters of one core since boot."""
 
-    ticks: Mapping[str, int]
+    ticks: Sequence[int]
+    """In the order of CPU_FIELDS."""
     interrupts: int
     mhz: float | None
 
@@ -52,15 +53,9 @@ class CoreRates:
 
 def read_cores(at_s: float, root: Path = ROOT) -> CoresSnapshot:
     """Read the counters; no cores where the kernel does not tell."""
-    stat = _text(root / "proc/stat")
-    interrupts = _interrupts(_text(root / "proc/interrupts"))
-    cores = {}
-    for line in stat.splitlines():
-        name, *numbers = line.split()
-        if name.startswith("cpu") and name[3:].isdigit():
-            core = int(name[3:])
-            ticks = dict(zip(TICKS, map(int, numbers), strict=False))
-            cores[core] = CoreReading(ticks, interrupts.get(core, 0), _mhz(core, root))
+    interrupts = interrupts_of_cpus(_read(root / "proc/interrupts"))
+    ticks = cpu_ticks(_read(root / "proc/stat"))
+    cores = {core: CoreReading(times, interrupts.get(core, 0), _mhz(core, root)) for core, times in ticks.items()}
     return CoresSnapshot(at_s, cores)
 
 
@@ -73,9 +68,9 @@ def rates(before: CoresSnapshot, after: CoresSnapshot) -> tuple[CoreRates, ...]:
 
 
 def _rate(core: int, before: CoreReading, after: CoreReading, seconds: float) -> CoreRates:
-    passed = {name: max(count - before.ticks.get(name, 0), 0) for name, count in after.ticks.items()}
-    total = sum(passed.values())
-    idle = passed.get("idle", 0) + passed.get("iowait", 0)
+    counts = zip(CPU_FIELDS, before.ticks, after.ticks, strict=False)  # guest time after them is part of user
+    passed = {field: max(late - early, 0) for field, early, late in counts}
+    total, idle = sum(passed.values()), passed.get("idle", 0) + passed.get("iowait", 0)
     return CoreRates(
         core=core,
         busy=(total - idle) / total if total else None,
@@ -85,29 +80,16 @@ def _rate(core: int, before: CoreReading, after: CoreReading, seconds: float) ->
     )
 
 
-def _interrupts(text: str) -> dict[int, int]:
-    """Interrupts of each core, over all lines of /proc/interrupts that give one number a core."""
-    first, *rest = text.splitlines() or [""]
-    cores = [int(name[3:]) for name in first.split() if name.startswith("CPU") and name[3:].isdigit()]
-    totals = dict.fromkeys(cores, 0)
-    for line in rest:
-        numbers = line.split()[1 : 1 + len(cores)]
-        if len(numbers) == len(cores) and all(number.isdigit() for number in numbers):
-            for core, number in zip(cores, numbers, strict=True):
-                totals[core] += int(number)
-    return totals
-
-
 def _mhz(core: int, root: Path) -> float | None:
-    khz = _text(root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").strip()
+    khz = _read(root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").strip()
     return int(khz) / 1000 if khz.isdigit() else None
 
 
-def _text(path: Path) -> str:
+def _read(path: Path) -> bytes:
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError):  # not there, or not for us: then it is not shown
-        return ""
+        return path.read_bytes()
+    except OSError:  # not there, or not for us: then it is not shown
+        return b""
 
 
 NUMBERS = 40

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,9 +25,32 @@ SMOOTHED = 4.0
 HEADROOM = 1.08
 
 
+class _Distribution(Plot):
+    """Runs over their outcomes; far ones in a cell of their own."""
+
+    @cached_property
+    def _clipped(self) -> Clipped | None:
+        return None if self.sentence else clipped(*self._arms)
+
+    @property
+    @abstractmethod
+    def _arms(self) -> Sequence[FloatArray]:
+        """Finite outcomes of each."""
+
+    @property
+    def _whole(self) -> Clipped:
+        assert self._clipped is not None  # it has a span
+        return self._clipped
+
+    @property
+    def span(self) -> AxisWindow | None:
+        """All runs, far ones aside."""
+        return self._clipped and self._clipped.window
+
+
 @dataclass(frozen=True, eq=False)
-class Histogram(Plot):
-    """Runs of one arm, slow and fast ones; far ones in a cell of their own."""
+class Histogram(_Distribution):
+    """Runs of one arm, slow and fast ones."""
 
     outcomes: PlottedOutcomes
     cutting: Cutting = Cutting()
@@ -36,19 +61,14 @@ class Histogram(Plot):
     def _values(self) -> FloatArray:
         return finite(self.outcomes.values)
 
-    @cached_property
-    def _whole(self) -> Clipped | None:
-        return None if self.sentence else clipped(self._values)
+    @property
+    def _arms(self) -> Sequence[FloatArray]:
+        return (self._values,)
 
     @cached_property
     def _quantiles(self) -> list[float]:
         ascending = np.sort(self._values)
         return [float(sorted_quantile(ascending, share)) for share in QUANTILES]
-
-    @property
-    def span(self) -> AxisWindow | None:
-        """All runs, far ones aside."""
-        return self._whole and self._whole.window
 
     @property
     def sentence(self) -> str:
@@ -66,7 +86,6 @@ class Histogram(Plot):
 
     def layout(self, x: CellScale, cursor: float | None, marks: Marks) -> PlotLayout:
         """Give the quantiles, and read the cut or what lies under the cursor."""
-        assert self._whole is not None  # it has a span
         unit = self.outcomes.unit
         tall = max(float(self._whole.counts(self._values, x).max()), 1.0) * HEADROOM
         told = [
@@ -82,8 +101,7 @@ class Histogram(Plot):
 
     def mark(self, canvas: TextCanvas, framed: Framed) -> None:
         """Draw bars, density, quantiles, modes and cut."""
-        assert self._whole is not None  # it has a span
-        self._bars(canvas, framed, self._whole)
+        self._bars(canvas, framed)
         curve = density(self._values, framed.x) / framed.y.window.high
         canvas.line(framed.left, framed.top, framed.bottom, curve, canvas.marks.curve, "curve")
         for mark, places in ((QUANTILE, self._quantiles), ("M", self.modes)):
@@ -94,8 +112,8 @@ class Histogram(Plot):
             canvas.upright(column, framed.top, framed.bottom + 1, canvas.marks.cut, "cut")
         self._whole.mark(canvas, framed)
 
-    def _bars(self, canvas: TextCanvas, framed: Framed, whole: Clipped) -> None:
-        slow = slow_of(self._values, self.outcomes, self.cutting.cut)
+    def _bars(self, canvas: TextCanvas, framed: Framed) -> None:
+        whole, slow = self._whole, slow_of(self._values, self.outcomes, self.cutting.cut)
         tall = framed.y.window.high
         every, those = whole.counts(self._values, framed.x), whole.counts(self._values[slow], framed.x)
         for column, (all_here, slow_here) in enumerate(zip(every.tolist(), those.tolist(), strict=True), framed.left):
@@ -127,7 +145,7 @@ RULER_END = 1.25
 
 
 @dataclass(frozen=True, eq=False)
-class Overlay(Plot):
+class Overlay(_Distribution):
     """Both arms in shares of their runs, so that unequal ones compare, and what the comparison says of their spread."""
 
     baseline: PlottedOutcomes
@@ -147,23 +165,14 @@ class Overlay(Plot):
     def _arms(self) -> tuple[FloatArray, FloatArray]:
         return finite(self.baseline.values), finite(self.mitigated.values)
 
-    @cached_property
-    def _whole(self) -> Clipped | None:
-        return clipped(*self._arms) if all(arm.size for arm in self._arms) else None
-
-    @property
-    def span(self) -> AxisWindow | None:
-        """All runs of both arms, far ones aside."""
-        return self._whole and self._whole.window
-
     @property
     def sentence(self) -> str:
-        """Say which arm is awaited."""
-        return f"{self.mitigation} has no runs to hold against the baseline yet."
+        """Say which arm is awaited; empty where both are there."""
+        there = all(arm.size for arm in self._arms)
+        return "" if there else f"{self.mitigation} has no runs to hold against the baseline yet."
 
     def layout(self, x: CellScale, cursor: float | None, marks: Marks) -> PlotLayout:
         """Give the ratio of the spreads, and read the shares under the cursor."""
-        assert self._whole is not None  # it has a span
         tall = max(float(max(shares)) for shares in self._shares(x)) * HEADROOM or 1.0
         arms = f"% of runs: {marks.faint_bar} {self.held_against}  {marks.curve} {self.mitigation}"
         entries = arms if self.ratio is None else f"{arms}  = interval of the ratio, 1 no change"
@@ -177,7 +186,6 @@ class Overlay(Plot):
 
     def mark(self, canvas: TextCanvas, framed: Framed) -> None:
         """Draw bars of one arm, the density of the other, and the ratio."""
-        assert self._whole is not None  # it has a span
         bars, curve = (100 * shares / framed.y.window.high for shares in self._shares(framed.x))
         for column, share in enumerate(bars.tolist(), framed.left):
             canvas.bar(column, framed.top, framed.bottom, share, "baseline", canvas.marks.faint_bar)
@@ -187,7 +195,6 @@ class Overlay(Plot):
 
     def _shares(self, x: CellScale) -> tuple[FloatArray, FloatArray]:
         """Shares of the runs in each cell: counted ones of the baseline, the density of the mitigated ones."""
-        assert self._whole is not None  # it has a span
         baseline, mitigated = self._arms
         return self._whole.counts(baseline, x) / baseline.size, density(mitigated, x) / mitigated.size
 

@@ -20,7 +20,8 @@ from ...tools.statistics.labels.classes import Labelled, label, label_at
 from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.shape.describe import DistributionShape, describe
 from ...tools.statistics.values import FloatArray
-from .messages import ColumnRead, Refit, Refitted, Shaped
+from .dots import Scatter
+from .messages import Looking, Refit, Refitted
 from .scenes import PlottedFactor, PlottedOutcomes, outcomes_of, plotted
 
 QUICK_RUNS = 2_000
@@ -45,15 +46,15 @@ class Fits(ABC):
         """Fit the tree and rank the factors of a label."""
 
     @abstractmethod
-    def column(self, name: str) -> ColumnRead:
+    def column(self, name: str) -> Scatter:
         """Read one column over the runs that are labelled."""
 
-    def shaped(self) -> Shaped:
+    def shaped(self) -> Looking:
         """Tell where modes and cut lie."""
         outcomes, cut = self.outcomes, self.recorded_cut
         if cut is None and not self.shape.all_equal:
             cut = label(outcomes.values, self.shape, outcomes.lower_is_better).classes.cut
-        return Shaped(outcomes, tuple(mode.position for mode in self.shape.modes), cut)
+        return Looking(outcomes, cut, tuple(mode.position for mode in self.shape.modes))
 
     def refit(self, asked: Refit) -> Refitted:
         """Label, fit and rank at a cut."""
@@ -77,9 +78,9 @@ class SteadyRuns(Fits):
     design: Observations
     """After warm-up."""
 
-    def column(self, name: str) -> ColumnRead:
+    def column(self, name: str) -> Scatter:
         """Read one column that may explain, or one that was set aside and holds numbers."""
-        return thinned(name, self._values(name), self.design.outcome, self.design.units.get(name, ""))
+        return thinned(name, self._values(name), self.outcomes, self.design.units.get(name, ""))
 
     def explained(self, labelled: Labelled, exact: bool) -> tuple[DecisionTree, tuple[PlottedFactor, ...]]:
         """Look at a sample of the runs while a cut moves."""
@@ -120,9 +121,10 @@ def steady(source: str, frame: pl.DataFrame, design: Observations) -> SteadyRuns
     return SteadyRuns(outcomes_of(design), shape, None, source, frame, design)
 
 
-def thinned(name: str, values: FloatArray, outcome: FloatArray, unit: str) -> ColumnRead:
+def thinned(name: str, values: FloatArray, outcomes: PlottedOutcomes, unit: str) -> Scatter:
     """Draw some runs where there are too many, the same at every call; R2 is of all."""
-    rows = np.arange(outcome.size)
+    rows = np.arange(values.size)
     if rows.size > MOST_DRAWN:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_DRAWN, replace=False))
-    return ColumnRead(name, values[rows], outcome[rows], unit, r_squared(values, outcome))
+    shown = replace(outcomes, values=outcomes.values[rows])
+    return Scatter(name, values[rows], shown, unit, r_squared(values, outcomes.values))

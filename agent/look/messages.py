@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...tools.statistics.association.tree import DecisionTree
-from ...tools.statistics.values import FloatArray
+from .distribution import Overlay
+from .dots import Scatter
 from .scenes import PlottedFactor, PlottedOutcomes
 
 
@@ -34,7 +36,7 @@ class Refit:
 
 @dataclass(frozen=True)
 class ReadColumn:
-    """Read one column beside the outcome; answered by ColumnRead."""
+    """Read one column beside the outcome; answered by a Scatter, thinned to what can be drawn."""
 
     name: str
 
@@ -52,7 +54,7 @@ class ReadPage:
 
 @dataclass(frozen=True)
 class FindShape:
-    """Find modes and the automatic cut, or the one that is recorded; answered by Shaped."""
+    """Find modes, and the cut that is recorded or else the automatic one; answered by Looking."""
 
 
 LookQuestion = OpenFile | FindShape | Refit | ReadColumn | ReadPage
@@ -70,17 +72,6 @@ class OpenedTable:
 
 
 @dataclass(frozen=True)
-class Shaped:
-    """What the runs look like that are labelled."""
-
-    outcomes: PlottedOutcomes
-    """After warm-up; of a diagnosis those of its profile."""
-    modes: tuple[float, ...]
-    cut: float | None
-    """None where nothing can be labelled."""
-
-
-@dataclass(frozen=True)
 class Refitted:
     """What one cut gives; where it cannot be labelled there, `reason` says so and the rest is empty."""
 
@@ -94,15 +85,19 @@ class Refitted:
 
 
 @dataclass(frozen=True)
-class ColumnRead:
-    """A column, thinned to what can be drawn."""
+class Looking:
+    """All that the tabs show at one moment; what is not there yet is empty or None."""
 
-    name: str
-    values: FloatArray
-    outcomes: FloatArray
-    unit: str
-    r2: float | None
-    """Of all runs."""
+    outcomes: PlottedOutcomes = field(default_factory=PlottedOutcomes)
+    cut: float | None = None
+    """As the record has it."""
+    modes: tuple[float, ...] = ()
+    tree: DecisionTree | None = None
+    factors: tuple[PlottedFactor, ...] = ()
+    scatters: Mapping[str, Scatter] = field(default_factory=dict)
+    """By column."""
+    overlays: tuple[Overlay, ...] = ()
+    """The newest first."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +118,7 @@ class Failed:
     sentence: str
 
 
-LookAnswer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed
+LookAnswer = OpenedTable | Looking | Refitted | Scatter | TablePage | Failed
 
 
 def packed(message: object) -> str:

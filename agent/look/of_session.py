@@ -19,8 +19,8 @@ from ..session_view.measured import RunArrays
 from ..session_view.view import SessionView
 from .distribution import Overlay
 from .dots import Scatter
+from .messages import Looking
 from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes
-from .what_if import Looking
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 

@@ -25,8 +25,8 @@ from ...tools.statistics.shape.describe import describe
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read
+from .dots import Scatter
 from .fits import QUICK_DRAWS, Fits, thinned
-from .messages import ColumnRead
 from .scenes import PlottedFactor, PlottedOutcomes, plotted
 
 CUT_CALL = "cut"
@@ -61,14 +61,14 @@ class OpenRun(Fits):
         chosen = candidates(case)
         return _tree(chosen, case), _exactly(case) if exact else _quickly(chosen, case)
 
-    def column(self, name: str) -> ColumnRead:
+    def column(self, name: str) -> Scatter:
         """Read one column over the runs that are labelled."""
         if name == ORDER:
-            return thinned(name, np.arange(self.outcomes.values.size, dtype=np.float64), self.outcomes.values, "")
+            return thinned(name, np.arange(self.outcomes.values.size, dtype=np.float64), self.outcomes, "")
         known = {column.name: column for column in self.profiled.table.columns if column.type == "number"}
         if name not in known:
             raise VgoError(f"{self.folder.path} has no column of numbers named {name}.")
-        return thinned(name, self.profiled.table.column(name), self.outcomes.values, known[name].unit)
+        return thinned(name, self.profiled.table.column(name), self.outcomes, known[name].unit)
 
     def _case_at(self, labelled: Labelled) -> Case:
         classes = RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ...tools.statistics.association.tree import DecisionTree
-from .distribution import Overlay
-from .dots import Scatter
-from .messages import Refitted
-from .scenes import Cutting, PlottedFactor, PlottedOutcomes, SmallTable
+from .messages import Looking, Refitted
+from .scenes import Cutting, PlottedFactor, SmallTable
 
 RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")
 """Header of the table of factors; what decides stands where a narrow screen shows it."""
-
-
-@dataclass(frozen=True)
-class Looking:
-    """All that the tabs show at one moment; what is not there yet is empty or None."""
-
-    outcomes: PlottedOutcomes = field(default_factory=PlottedOutcomes)
-    cut: float | None = None
-    """As the record has it."""
-    modes: tuple[float, ...] = ()
-    tree: DecisionTree | None = None
-    factors: tuple[PlottedFactor, ...] = ()
-    scatters: Mapping[str, Scatter] = field(default_factory=dict)
-    """By column."""
-    overlays: tuple[Overlay, ...] = ()
-    """The newest first."""
 
 
 @dataclass(frozen=True)

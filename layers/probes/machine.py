@@ -206,6 +206,16 @@ def interrupt_lines(lines: Iterable[bytes]) -> Iterator[tuple[str, list[int], li
         yield interrupt_name(label.strip(), words[cpus:]), [int(word) for word in words[:cpus]], words[cpus:]
 
 
+def interrupts_of_cpus(text: bytes) -> dict[int, int]:
+    """Sum /proc/interrupts for each CPU, over all lines but ERR and MIS, which count for the machine."""
+    head, *lines = text.splitlines() or [b""]
+    totals = {int(name[3:]): 0 for name in head.split() if name[:3] == b"CPU"}
+    for _, counts, _ in interrupt_lines(lines):
+        if len(counts) == len(totals):
+            totals = {cpu: total + count for (cpu, total), count in zip(totals.items(), counts, strict=True)}
+    return totals
+
+
 def interrupt_name(label: bytes, words: list[bytes]) -> str:
     """Name the column of one line; arm64 numbers its timer and its inter-processor interrupts."""
     if words and (label.startswith(b"IPI") or words[-1] == b"arch_timer"):

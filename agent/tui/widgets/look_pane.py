@@ -19,23 +19,22 @@ from ...look.computer import Computer
 from ...look.distribution import Histogram, Overlay
 from ...look.dots import RunChart, Scatter
 from ...look.messages import (
-    ColumnRead,
     Failed,
     FindShape,
     LookAnswer,
+    Looking,
     LookQuestion,
     OpenedTable,
     OpenFile,
     ReadColumn,
     Refit,
     Refitted,
-    Shaped,
     TablePage,
 )
 from ...look.of_session import looking_of, overlays_of, place_words
 from ...look.plot import Sentence, TextFigure
 from ...look.tree_lines import TreePage, tree_pages
-from ...look.what_if import Looking, WhatIf, ranking
+from ...look.what_if import WhatIf, ranking
 from ...session_view.view import EMPTY, SessionView
 from ...terminal import speaks_unicode
 from ..messages import CutMoved, FigureChosen, QuestionPut, QuestionRefused
@@ -291,14 +290,12 @@ class LookPane(Vertical):
                     self._refuse(question, answer)
                 case OpenedTable():
                     self._take_table(answer)
-                case Shaped():
+                case Looking():
                     self._take_shape(answer)
                 case Refitted():
                     self.state = self.state.with_answer(answer)
-                case ColumnRead():
-                    outcomes = replace(self.state.looking.outcomes, values=answer.outcomes)
-                    read = Scatter(answer.name, answer.values, outcomes, answer.unit, answer.r2)
-                    self._scatters[answer.name] = read
+                case Scatter():
+                    self._scatters[answer.name] = answer
                 case TablePage():
                     self.query_one(PagedTable).put(answer)
             self._spread()
@@ -319,10 +316,10 @@ class LookPane(Vertical):
         self.query_one(PagedTable).begin(opened.header)
         self._computer.ask(FindShape())
 
-    def _take_shape(self, shaped: Shaped) -> None:
+    def _take_shape(self, shaped: Looking) -> None:
         self._reading = ""
         if self._alone and self.state.moved is None:
-            self.state = WhatIf(Looking(shaped.outcomes, shaped.cut, shaped.modes))
+            self.state = WhatIf(shaped)
             self.fit()
 
     def _spread(self) -> None:

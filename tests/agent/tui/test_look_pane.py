@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static, TabbedContent
 
 from vgo_agent.agent.look.distribution import Histogram
+from vgo_agent.agent.look.messages import Looking
 from vgo_agent.agent.look.scenes import PlottedOutcomes
-from vgo_agent.agent.look.what_if import Looking
 from vgo_agent.agent.tui.messages import CutKept, QuestionRefused
 from vgo_agent.agent.tui.widgets.figure_view import CutView
 from vgo_agent.agent.tui.widgets.look_pane import TABS, LookPane

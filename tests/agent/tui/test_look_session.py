@@ -9,11 +9,10 @@ from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.messages import ReadPage, Refit
+from vgo_agent.agent.look.messages import Looking, ReadPage, Refit
 from vgo_agent.agent.look.of_session import looking_of
 from vgo_agent.agent.look.open_run import OpenRun, open_run
 from vgo_agent.agent.look.open_table import OpenTable, open_file
-from vgo_agent.agent.look.what_if import Looking
 from vgo_agent.agent.record import record_of
 from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.run_folder import RunFolder, write
