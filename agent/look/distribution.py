@@ -56,6 +56,7 @@ class Histogram(_Distribution):
     cutting: Cutting = Cutting()
     modes: tuple[float, ...] = ()
     name: str = ""
+    """Of the arm; empty: there is one."""
 
     @cached_property
     def _values(self) -> FloatArray:
@@ -94,7 +95,7 @@ class Histogram(_Distribution):
         return PlotLayout(
             outcome_axis(x.window, self.outcomes),
             PlotAxis(AxisWindow(0.0, tall)),
-            f"{self._values.size} runs, {', '.join(told)}",
+            f"{self.name}{': ' * bool(self.name)}{self._values.size} runs, {', '.join(told)}",
             self._reading(cursor, x.step),
             self._whole.legend(self._legend(marks), x, marks, unit),
         )

@@ -17,9 +17,10 @@ from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import RunArrays
 from ..session_view.view import SessionView
-from .distribution import Overlay
+from .distribution import Histogram, Overlay
 from .dots import Scatter
 from .messages import Looking
+from .plot import TextFigure
 from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
@@ -99,16 +100,24 @@ def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
     """Lay each arm over the first, from what `desk.recorded` answers; none where there is one table."""
     if not given["ratios"]:
         return ()
-    arms = {
-        name: PlottedOutcomes(np.asarray(values), given["unit"], given["metric"], given["lower_is_better"])
-        for name, values in given["arms"].items()
-    }
-    (first, baseline), *others = arms.items()
+    (first, baseline), *others = _arms(given).items()
     found = []
     for name, arm in others:
         ratio, low, high, claim = given["ratios"][name]
         found.append(Overlay(baseline, arm, name, ratio, low, high, claim, first, name))
     return tuple(found)
+
+
+def figures_of(given: Mapping[str, Any]) -> tuple[TextFigure, ...]:
+    """Give the overlays of several tables, or the distribution of each group of one."""
+    return overlays_of(given) or tuple(Histogram(arm, name=name) for name, arm in _arms(given).items())
+
+
+def _arms(given: Mapping[str, Any]) -> dict[str, PlottedOutcomes]:
+    return {
+        name: PlottedOutcomes(np.asarray(values), given["unit"], given["metric"], given["lower_is_better"])
+        for name, values in given["arms"].items()
+    }
 
 
 def place_words(paths: Sequence[str], place: int) -> str:

@@ -1,51 +1,52 @@
-"""Recorded runs side by side: the answer, a table of the arms, their distributions on one axis, all the words."""
+"""Recorded runs side by side: the answer, the distribution of each arm over the first, a table, all the words."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.table import Table
 from rich.text import Text
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from ....knowledge.errors import VgoError
-from ...past.strips import strips
-from ...terminal import printable
+from ...look.of_session import figures_of
+from ...terminal import printable, speaks_unicode
+from ..widgets.figure_view import FigureView
 from ..widgets.keys import Keys
 from .dialog import Dialog
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
 
-MARGIN = 4
-
 
 class RecordedScreen(Dialog[None]):
     """Look, and go back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Back")]
+    FOCUSED = "FigureView"
     CSS = """
     RecordedScreen { background: $background; }
     RecordedScreen #headline { background: $panel; text-style: bold; padding: 0 1; height: auto; }
     RecordedScreen #arms { margin: 1 0; }
     RecordedScreen VerticalScroll { padding: 0 1; }
+    RecordedScreen FigureView { height: 16; }
     """
 
     def __init__(self, session: ChatSession, paths: Sequence[str], metric: str = "") -> None:
         """Take what to compare, and by which column; the first path is the baseline."""
         super().__init__()
         self._session, self._paths, self._metric = session, list(paths), metric
-        self._given: Mapping[str, Any] = {}
 
     def compose(self) -> ComposeResult:
         yield Static("Reading ...", id="headline", markup=False)
         with VerticalScroll():
-            yield Static("", id="picture", markup=False)
+            yield FigureView(fancy=speaks_unicode(sys.__stdout__ or sys.stdout))
             yield Static("", id="arms")
             yield Static("", id="words", markup=False)
         yield Keys()
@@ -62,7 +63,6 @@ class RecordedScreen(Dialog[None]):
         self.app.call_from_thread(self._show, given)
 
     def _show(self, given: Mapping[str, Any]) -> None:
-        self._given = given
         self.query_one("#headline", Static).update(Text(printable(given["headline"])))
         words = given["words"].removeprefix(given["headline"]).strip("\n").split("\n")
         self.query_one("#words", Static).update(Text("\n".join(map(printable, words))))
@@ -71,12 +71,5 @@ class RecordedScreen(Dialog[None]):
             for one in given["rows"]:
                 arms.add_row(*(Text(printable(cell)) for cell in one))
             self.query_one("#arms", Static).update(arms)
-        self._draw()
-
-    def on_resize(self, event: events.Resize) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
-        if self._given.get("arms"):
-            lines = strips(self._given["arms"], self._given["unit"], self.size.width - MARGIN)
-            self.query_one("#picture", Static).update(Text("\n".join(map(printable, lines)), no_wrap=True))
+        if given["arms"]:
+            self.query_one(FigureView).show(*figures_of(given))

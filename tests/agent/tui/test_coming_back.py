@@ -20,6 +20,7 @@ from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
 from vgo_agent.agent.tui.widgets.card import StepCard
+from vgo_agent.agent.tui.widgets.figure_view import FigureView
 from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.tools.row import RUNS
 
@@ -89,7 +90,7 @@ def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
         await pilot.press("c")
         await until(lambda: isinstance(pilot.app.screen, RecordedScreen), pilot)
         await until(lambda: "against" in text_of(pilot, "#headline"), pilot)
-        assert text_of(pilot, "#picture").count("median") == 2
+        await until(lambda: "spread ratio" in pilot.app.screen.query_one(FigureView).text, pilot)
         arms = pilot.app.screen.query_one("#arms", Static).content
         assert isinstance(arms, Table) and arms.row_count == 2
         await pilot.press("escape")
