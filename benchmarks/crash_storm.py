@@ -33,7 +33,7 @@ from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.engine import applied
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import in_force
-from vgo_agent.tools.mitigation.knobs import in_force_already, resolve
+from vgo_agent.tools.mitigation.kernel_settings import in_force_already, resolve
 from vgo_agent.tools.mitigation.parameters import with_values
 from vgo_agent.tools.mitigation.preconditions import unmet
 from vgo_agent.tools.mitigation.restore import restore

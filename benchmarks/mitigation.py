@@ -24,7 +24,7 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.engine import Applied, applied
 from vgo_agent.tools.mitigation.preconditions import beyond_reach, unmet
-from vgo_agent.tools.mitigation.verification import Watcher
+from vgo_agent.tools.mitigation.verification import Watcher, promised
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 
@@ -86,7 +86,7 @@ def arm(change: Applied, spawner: Spawner) -> Arm:
 
     def once() -> None:
         change.on()
-        watcher = Watcher(change.mitigation.verify, change.launch)
+        watcher = Watcher(promised(change.mitigation, change.launch))
         spawner.run(change.launch, on_started=watcher.start)
         watcher.stop()
         change.off()

@@ -15,7 +15,7 @@ Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 
 
 class MitigationParameter(Frozen):
-    """A number or a word that can be searched for: `{name}` in `apply`, `verify` and `steps` stands for it.
+    """A number or a word that can be searched for: `{name}` in `apply`, `permanent` and `steps` stands for it.
 
     `{name?max=-1}` is -1 where the value is `max`: some files have another word for the same.
     """
@@ -226,48 +226,12 @@ class Precondition(Frozen):
 
 
 class Verify(Frozen):
-    """What shows, in the running process, that the mitigation is in force (level 2)."""
+    """Effects that show in the running process (level 2) beside each action of `apply`, which is always looked for."""
 
-    affinity: bool = False
-    """Cpus_allowed_list in /proc/PID/status."""
     ranks: Literal["", "apart", "numa", "free", "within"] = ""
     """Cpus_allowed_list of every MPI rank on this machine: no CPU of two ranks, one memory node each, all that the
     launcher may use, or only those of the affinity asked for."""
-    policy: bool = False
-    """sched_getscheduler of the process."""
-    autogroup: bool = False
-    """/proc/PID/autogroup."""
-    nice: bool = False
-    timer_slack: bool = False
-    """/proc/PID/timerslack_ns."""
-    personality: bool = False
-    """/proc/PID/personality."""
-    thp_disabled: bool = False
-    """THP_enabled in /proc/PID/status."""
-    io_class: bool = False
-    """ioprio_get of the process."""
-    limits: bool = False
-    """/proc/PID/limits."""
-    group: bool = False
-    """/proc/PID/cgroup, and the values of the group."""
-    output: bool = False
-    """/proc/PID/fd/1."""
-    environment: tuple[str, ...] = ()
-    """Names in /proc/PID/environ that have the value asked for."""
-    environment_cleared: bool = False
-    mapped: str = ""
-    """A library that stands in /proc/PID/maps."""
     anon_huge_pages: bool = False
     """AnonHugePages in /proc/PID/smaps_rollup rises above zero."""
-    resident_inputs: bool = False
-    """The input files are in the page cache (mincore) before the run."""
-    evicted_inputs: bool = False
-    """No page of the input files is in the page cache before the run."""
-    synced: bool = False
-    """Next to nothing waits to be written back (Dirty, Writeback in /proc/meminfo) when the run begins."""
-    tmpfs: bool = False
-    """The working directory of the process lies on tmpfs."""
     memory_policy: str = ""
     """The policy named in /proc/PID/numa_maps, such as `bind` or `interleave`."""
-    threads: bool = False
-    """At most as many threads as the environment allows (Threads in /proc/PID/status)."""

@@ -10,20 +10,6 @@ from .actions import Apply, ControlGroup, Gpu, Precondition, Spawn, Verify
 from .schema import KnownFactor, Mitigation
 from .shape import overlap
 
-PROOF = {
-    "affinity": "affinity",
-    "policy": "policy",
-    "autogroup_nice": "autogroup",
-    "nice": "nice",
-    "timer_slack_ns": "timer_slack",
-    "fixed_layout": "personality",
-    "thp_disable": "thp_disabled",
-    "io_class": "io_class",
-    "limits": "limits",
-    "group": "group",
-    "output": "output",
-}
-"""For each field of Spawn, the field of Verify that shows it in the process."""
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?[a-z]+=(?:[^{}]|\{[^{}]*\})*)?\}")
 _WORDS_OF_WRITE = {"cpus_but_quiet", "mask_but_quiet"}
 _WRITABLE = re.compile(r"(/proc/sys|/sys|/proc/irq|\{cgroup\.(cpu|memory|cpuset|blkio)\})/")
@@ -75,55 +61,18 @@ def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
         return
     if mitigation.apply == Apply():
         yield "apply is empty. Remove it, or say what it does."
-    for missing in _unproved(mitigation.apply, mitigation.verify):
-        yield f"apply changes {missing} and verify does not look at it. Add it to verify."
-    yield from _unfounded(mitigation.apply, mitigation.verify)
+    if mitigation.apply.wrap and not mitigation.verify.memory_policy:
+        yield "apply changes wrap and verify does not look at it. Add its memory_policy to verify."
     if mitigation.apply.gpu.lock_clocks and mitigation.apply.gpu.clock_cap_mhz:
         yield "apply.gpu locks the clock and caps it, and the GPU keeps one of the two. Remove one."
     yield from _spawn(mitigation.apply.spawn, mitigation.applies)
     yield from _scope(mitigation, mitigation.apply)
 
 
-TO_LAUNCHERS = (
-    "environment.OMPI_MCA_",
-    "environment.PRTE_MCA_",
-    "environment.SLURM_CPU_BIND",
-    "spawn.affinity",
-)
-"""What is proved by the CPUs of every rank."""
-
-
-def _unproved(apply: Apply, verify: Verify) -> list[str]:
-    plain, spawn = Spawn(), apply.spawn
-    changed = [field for field in PROOF if getattr(spawn, field) != getattr(plain, field)]
-    claims = {f"spawn.{field}": bool(getattr(verify, PROOF[field])) for field in changed}
-    claims |= {f"environment.{name}": name in verify.environment for name in apply.environment}
-    if verify.ranks:  # where ranks may run is what all of these are for
-        claims |= {name: True for name in claims if name.startswith(TO_LAUNCHERS)}
-    claims |= {
-        "preload": not apply.preload or verify.mapped == apply.preload,
-        "wrap": not apply.wrap or bool(verify.memory_policy),
-        "clear_environment": not apply.clear_environment or verify.environment_cleared,
-        "evict_inputs": not apply.evict_inputs or verify.evicted_inputs,
-        "sync_first": not apply.sync_first or verify.synced,
-        "prewarm_inputs": not apply.prewarm_inputs or verify.resident_inputs,
-        "tmpfs_directory": not apply.tmpfs_directory or verify.tmpfs,
-    }
-    return [claim for claim, shown in claims.items() if not shown]
-
-
-def _unfounded(apply: Apply, verify: Verify) -> Iterator[str]:
-    """What verify looks for must be what apply does."""
-    for name in sorted(set(verify.environment) - set(apply.environment)):
-        yield f"verify.environment names {name}, which apply does not set. Remove it or set it."
-    if verify.mapped and not apply.preload:
-        yield f"verify.mapped looks for {verify.mapped}, which apply does not preload. Remove it, or preload it."
-
-
 def _parameters(mitigation: Mitigation) -> Iterator[str]:
     """Every `{name}` must be declared, and every declared name must stand somewhere."""
     declared = tuple(parameter.name for parameter in mitigation.parameters)
-    filled = _PLACE.findall(mitigation.model_dump_json(include={"apply", "verify", "permanent"}))
+    filled = _PLACE.findall(mitigation.model_dump_json(include={"apply", "permanent"}))
     told = _PLACE.findall(" ".join(mitigation.steps))
     for name in sorted(set(filled) - set(declared) - _WORDS_OF_WRITE):
         yield f"{{{name}}} is no parameter. Declare it under parameters."

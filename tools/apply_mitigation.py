@@ -21,8 +21,8 @@ from .experiment.schedules import Crossover, block_of, pairs_in
 from .failures import Failures, broken_by, expected_of, failures_of
 from .interim import InterimLook, LookAtHalf, left_after, look_after, stopped_early
 from .look_up import busy_cpus, out_of_reach
+from .mitigation.by_hand import command_line
 from .mitigation.checks import Check
-from .mitigation.launching import command_line
 from .mitigation.preconditions import unmet
 from .mitigation.scripts import refuse_own
 from .profiled import companions

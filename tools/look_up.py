@@ -10,7 +10,7 @@ from ..knowledge.schema import KnownFactor, Mitigation, Scope
 from ..knowledge.shape import Frozen
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
-from .mitigation.launching import command_line
+from .mitigation.by_hand import command_line
 from .mitigation.preconditions import beyond_reach, unmet
 from .profile import ProfileResult
 from .run_table import described

@@ -21,7 +21,7 @@ from .experiment.experiment import Experiment, carry_out
 from .experiment.race import Elimination, Race, tabled
 from .failures import broken_by, expected_of
 from .look_up import busy_cpus, out_of_reach
-from .mitigation.launching import command_line
+from .mitigation.by_hand import command_line
 from .mitigation.parameters import with_values
 from .mitigation.preconditions import unmet
 from .plan import Aim

@@ -167,7 +167,7 @@ def _here(mitigation: Mitigation, machine: Machine) -> str:
 def _changes(mitigation: Mitigation, machine: Machine) -> list[str]:
     """Give the shell line that does the same, in the words of a person."""
     from ...knowledge.errors import VgoError
-    from ...tools.mitigation.launching import command_line
+    from ...tools.mitigation.by_hand import command_line
     from .alone import nobody
 
     if mitigation.apply is None:

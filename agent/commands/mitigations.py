@@ -179,7 +179,7 @@ def _here(mitigation: Mitigation, why: tuple[str, ...], machine: Machine, root: 
 
 def _on(mitigation: Mitigation, machine: Machine, root: Path) -> bool:
     """Tell whether every value that it would write is there already."""
-    from ...tools.mitigation.knobs import in_force_already, resolve
+    from ...tools.mitigation.kernel_settings import in_force_already, resolve
 
     writes = mitigation.apply.write if mitigation.apply else ()
     try:

@@ -119,7 +119,7 @@ def _plan(trial: TrialRequest, arguments: argparse.Namespace) -> TrialPlan | Non
 def dry_run(trial: TrialRequest, arguments: argparse.Namespace) -> int:
     """Print what would be changed, and what stands in the way."""
     from ...knowledge.errors import VgoError
-    from ...tools.mitigation.launching import command_line
+    from ...tools.mitigation.by_hand import command_line
     from .trial import for_a_person, obstacles, would_do
 
     mitigation, by_hand = trial.mitigation, for_a_person(trial.mitigation)

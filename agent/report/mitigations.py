@@ -13,8 +13,8 @@ from ...tools.claim_words import disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
 from ...tools.findings import Batch
 from ...tools.look_up import Candidate
+from ...tools.mitigation.by_hand import command_line
 from ...tools.mitigation.checks import Check
-from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
 from ...tools.moved import ENOUGH
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided

@@ -24,7 +24,7 @@ from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import MOUNT, own_groups
 from ...tools.mitigation.journal import Journal, SavedKnob, journal_folder, new_entry, put_back
 from ...tools.mitigation.kernel_file import KernelFiles
-from ...tools.mitigation.knobs import cpu_mask
+from ...tools.mitigation.kernel_settings import cpu_mask
 from ...tools.mitigation.owned_folder import Owner, this_process
 from ...tools.mitigation.run_group import PREFIX, remove_run_groups
 from .build import make_folder

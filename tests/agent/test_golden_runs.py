@@ -54,7 +54,6 @@ when: In this test.
 hurts: Nothing.
 interleavable: {interleavable}
 apply: {{environment: {{{variable}: "1"}}}}
-verify: {{environment: [{variable}]}}
 """
 JUDGED = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--budget", "900", "--json", "-q")
 SEED = ("--seed", "3")

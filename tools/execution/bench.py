@@ -19,7 +19,7 @@ from ...layers.schema import Layer
 from ..experiment.executor import LOCAL, Executor
 from ..machine import Machine
 from ..mitigation.engine import Applied, applied
-from ..mitigation.knobs import in_force_already, resolve
+from ..mitigation.kernel_settings import in_force_already, resolve
 from ..mitigation.parameters import with_values
 from ..row import BASELINE
 from ..subject import Subject

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from ...knowledge.actions import Apply, Hold, Spawn, Write
 from ...knowledge.errors import VgoError
+from ...knowledge.schema import Mitigation
 from ...layers.launcher import is_own
 from ..execution.system_calls import PR_SET_THP_DISABLE
 from ..machine import Machine
 from ..subject import Subject
 from .cpu_choice import chosen_cpus
-from .knobs import Knob, resolve
+from .kernel_settings import KernelSetting, resolve
+from .parameters import with_values
 from .run_group import MEMBERS, ControlGroupFolder, parts
 
 KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG")
@@ -23,6 +25,18 @@ THP_OFF = (
 """A program for `python3 -c` that becomes its arguments: no launcher of util-linux sets it."""
 _USUAL_LEVEL = 4
 _OUTPUT = {"null": "> /dev/null", "file": "> output.txt"}
+
+
+def command_line(mitigation: Mitigation, subject: Subject, machine: Machine) -> str:
+    """Write the shell line that applies the mitigation by hand, in the directory of the subject."""
+    return shell_line(applicable(with_values(mitigation, {}, machine)), subject, machine)
+
+
+def applicable(mitigation: Mitigation) -> Apply:
+    """Give what the mitigation does; refuse one that only a person can apply."""
+    if mitigation.apply is None:
+        raise VgoError(f"{mitigation.key} cannot be applied by vgo-agent: follow the steps that it names.")
+    return mitigation.apply
 
 
 def shell_line(apply: Apply, subject: Subject, machine: Machine) -> str:
@@ -64,7 +78,7 @@ def _writing(write: Write, machine: Machine) -> Iterator[str]:
     try:
         knobs = resolve((write,), machine).knobs
     except VgoError:
-        knobs = () if write.optional else (Knob(write.path, write.value),)
+        knobs = () if write.optional else (KernelSetting(write.path, write.value),)
     values = {knob.value for knob in knobs}
     refusing = " 2> /dev/null || :" if write.optional else ""
     if "*" in write.path and "{" not in write.path and len(values) == 1:
@@ -128,30 +142,30 @@ def _launchers(spawn: Spawn, machine: Machine) -> Iterator[str]:
         yield f"setsid -w {_shell_first(f'echo {spawn.autogroup_nice} > /proc/self/autogroup')}"
     if spawn.timer_slack_ns is not None:
         yield _shell_first(f"echo {spawn.timer_slack_ns} > /proc/self/timerslack_ns")
+    if asked := [f"--{name}={value}" for name, value in spawn.limits if value]:
+        yield " ".join(("prlimit", *asked))
+    yield from launchers(spawn)
+    if spawn.affinity is not None:
+        cpus = chosen_cpus(spawn.affinity, spawn.reserved_cpus, machine)
+        yield f"taskset -c {','.join(map(str, sorted(cpus)))}"
+
+
+def launchers(spawn: Spawn) -> Iterator[str]:
+    """Give those that serve in a job and in a container, too."""
     if spawn.thp_disable:
         yield f"python3 -c {shlex.quote(THP_OFF)}"
-    yield from _util_linux(spawn, machine)
-
-
-def _util_linux(spawn: Spawn, machine: Machine) -> Iterator[str]:
-    limits = {"stack": spawn.limits.stack, "memlock": spawn.limits.memlock}
-    if asked := [f"--{name}={value}" for name, value in limits.items() if value]:
-        yield " ".join(("prlimit", *asked))
     if spawn.nice is not None:
         yield f"nice -n {spawn.nice}"
     if spawn.io_class is not None:
         level = f" -n {spawn.io_level}" if spawn.io_level != _USUAL_LEVEL else ""
         yield f"ionice -c {IO_CLASSES[spawn.io_class]}{level}"
     if spawn.policy is not None:
-        yield policy_line(spawn)
-    if spawn.affinity is not None:
-        cpus = chosen_cpus(spawn.affinity, spawn.reserved_cpus, machine)
-        yield f"taskset -c {','.join(map(str, sorted(cpus)))}"
+        yield _policy_line(spawn)
     if spawn.fixed_layout:
         yield "setarch -R"
 
 
-def policy_line(spawn: Spawn) -> str:
+def _policy_line(spawn: Spawn) -> str:
     """Write the launcher that sets the policy; a real-time one of the program alone (-R), not of its children."""
     if spawn.policy != "deadline" or spawn.deadline is None:
         alone = "-R " if spawn.policy in ("fifo", "rr") else ""

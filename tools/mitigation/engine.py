@@ -18,7 +18,7 @@ from .cool_down import cooling
 from .gpu_clocks import GpuSettings, gpu_switchable
 from .holds import Holds
 from .journal import Journal, journal_folder
-from .knobs import resolve
+from .kernel_settings import resolve
 from .launching import mitigated
 from .owned_folder import WorkingCopy, working_copy
 from .parameters import with_values

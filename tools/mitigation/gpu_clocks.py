@@ -17,7 +17,7 @@ from .checks import Check
 from .gpu_values import BASE, GpuGone, GpuValues, gpu_values, untold, visible
 from .journal import Journal, SavedKnob, new_entry
 from .kernel_file import GPU
-from .knobs import Knob
+from .kernel_settings import KernelSetting
 from .settings import MitigationKnobs, closed_at_the_end, saved_knobs
 from .verification import Starts
 
@@ -182,7 +182,7 @@ def gpu_switchable(
 ) -> AbstractContextManager[GpuSettings]:
     """Journal the old values, and put them back at the end whatever happens; the caller holds the journal's lock."""
     values = gpu_values()
-    knobs = [Knob(path, value) for path, value in gpu_knobs(action, environment).items()]
+    knobs = [KernelSetting(path, value) for path, value in gpu_knobs(action, environment).items()]
     with values.opened():
         saved = saved_knobs(knobs, values)
     return closed_at_the_end(GpuSettings(knobs, new_entry(f"{mitigation}-gpu", saved, Path("/")), journal, values))

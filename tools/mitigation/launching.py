@@ -1,4 +1,4 @@
-"""From a mitigation to the launch that applies it, and to the shell line with which a person does the same."""
+"""From a mitigation to the launch that applies it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...knowledge.schema import Mitigation
 from ..execution.launch import SCHED_DEADLINE, Launch, Scheduler
 from ..machine import Machine
 from ..subject import Subject
-from .by_hand import IO_CLASSES, KEPT_ENVIRONMENT, added_variables, shell_line
+from .by_hand import IO_CLASSES, KEPT_ENVIRONMENT, added_variables, applicable
 from .cpu_choice import chosen_cpus
 from .parameters import with_values
 
@@ -39,7 +39,7 @@ def mitigated(launch: Launch, mitigation: Mitigation, subject: Subject, machine:
         launch,
         argv=(*_wrapper(apply, launch.environment), *launch.argv),
         environment=_environment(launch.environment, apply),
-        affinity=_affinity(spawn, machine) or launch.affinity,
+        affinity=chosen_cpus(spawn.affinity, spawn.reserved_cpus, machine) if spawn.affinity else launch.affinity,
         scheduler=_scheduler(spawn) or launch.scheduler,
         autogroup_nice=launch.autogroup_nice if spawn.autogroup_nice is None else spawn.autogroup_nice,
         nice=launch.nice if spawn.nice is None else spawn.nice,
@@ -54,15 +54,6 @@ def mitigated(launch: Launch, mitigation: Mitigation, subject: Subject, machine:
         evict=inputs if apply.evict_inputs else launch.evict,
         prewarm=inputs if apply.prewarm_inputs else launch.prewarm,
     )
-
-
-def command_line(mitigation: Mitigation, subject: Subject, machine: Machine) -> str:
-    """Write the shell line that applies the mitigation by hand, in the directory of the subject."""
-    return shell_line(applicable(with_values(mitigation, {}, machine)), subject, machine)
-
-
-def _affinity(spawn: Spawn, machine: Machine) -> frozenset[int] | None:
-    return chosen_cpus(spawn.affinity, spawn.reserved_cpus, machine) if spawn.affinity else None
 
 
 def _scheduler(spawn: Spawn) -> Scheduler | None:
@@ -84,13 +75,6 @@ def _bytes(value: str) -> int:
     if not value.isdigit():
         raise VgoError(f"{value!r} is no limit: give a number of bytes, or unlimited.")
     return int(value)
-
-
-def applicable(mitigation: Mitigation) -> Apply:
-    """Give what the mitigation does; refuse one that only a person can apply."""
-    if mitigation.apply is None:
-        raise VgoError(f"{mitigation.key} cannot be applied by vgo-agent: follow the steps that it names.")
-    return mitigation.apply
 
 
 def _wrapper(apply: Apply, environment: Mapping[str, str]) -> tuple[str, ...]:

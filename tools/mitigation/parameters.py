@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...knowledge.actions import Apply, MitigationParameter, Verify
+from ...knowledge.actions import Apply, MitigationParameter
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
@@ -17,7 +17,7 @@ _VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+:-]*|-?\d+(\.\d+)?")
 """A number or a plain word: nothing that a shell, a path or a list of words would read as more."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _COUNTED = re.compile(r"cpus(?:([/*-])(\d+))?")
-_PLACES = ("apply", "verify", "permanent", "steps")
+_PLACES = ("apply", "permanent", "steps")
 
 
 def with_values(
@@ -45,7 +45,6 @@ def with_values(
         update={
             "parameters": (),
             "apply": Apply.model_validate(filled["apply"]) if mitigation.apply else None,
-            "verify": Verify.model_validate(filled["verify"]),
             "permanent": filled["permanent"],
             "steps": tuple(filled["steps"]),
         }

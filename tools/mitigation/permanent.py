@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from ...knowledge.actions import Apply
 from ...knowledge.schema import Keeper, Mitigation
 from ..machine import Machine
-from . import permanent_launch as launch
+from . import permanent_starter as starter
 from . import permanent_system as system
 from .permanent_draft import FormatLines, NoCpuLeft, PermanentTarget
-from .permanent_process import systemd
-from .permanent_slurm import slurm
+from .permanent_service import SERVICE_NOTES, systemd
 
 EACH_RUN = "it waits before each run for the temperature of the first, which only what starts all the runs can see"
 FORMATS: tuple[Keeper, ...] = get_args(Keeper)
@@ -55,7 +53,7 @@ def _kept(format: Keeper, target: PermanentTarget, notes: tuple[str, ...]) -> Pe
     elif mitigation.apply.cool_down:
         draft = FormatLines(why=EACH_RUN)
     else:
-        draft = _drafted(format, mitigation.apply, target)
+        draft = _drafted(format, target)
     if said:
         draft = _FORMATS[format].with_said(draft, said, target)
     if not draft.lines:
@@ -72,9 +70,9 @@ def _kept(format: Keeper, target: PermanentTarget, notes: tuple[str, ...]) -> Pe
     return PermanentForm(format, path, "\n".join(lines) + "\n", notes, "")
 
 
-def _drafted(format: Keeper, apply: Apply, target: PermanentTarget) -> FormatLines:
+def _drafted(format: Keeper, target: PermanentTarget) -> FormatLines:
     try:
-        return _FORMATS[format].write(apply, target)
+        return _FORMATS[format].write(target)
     except NoCpuLeft as error:
         return FormatLines(why=str(error))
 
@@ -92,7 +90,7 @@ def _appended(draft: FormatLines, said: str, target: PermanentTarget) -> FormatL
 def _into_service(draft: FormatLines, said: str, target: PermanentTarget) -> FormatLines:
     """Words of the file are options of a service."""
     opening = () if draft.lines else ("[Service]",)
-    return FormatLines((*draft.lines, *opening, *said.splitlines()), draft.notes or system.SERVICE_NOTES)
+    return FormatLines((*draft.lines, *opening, *said.splitlines()), draft.notes or SERVICE_NOTES)
 
 
 def _into_job(draft: FormatLines, said: str, target: PermanentTarget) -> FormatLines:
@@ -122,7 +120,7 @@ def _into_profile(draft: FormatLines, said: str, target: PermanentTarget) -> For
 class KeeperFormat(NamedTuple):
     """How one format is written."""
 
-    write: Callable[[Apply, PermanentTarget], FormatLines]
+    write: Callable[[PermanentTarget], FormatLines]
     path: str = ""
     """The file that it belongs in; empty where that is the user's."""
     with_said: Callable[[FormatLines, str, PermanentTarget], FormatLines] = _appended
@@ -131,10 +129,10 @@ class KeeperFormat(NamedTuple):
 
 _FORMATS: Mapping[Keeper, KeeperFormat] = {
     "systemd": KeeperFormat(systemd, "/etc/systemd/system/{unit}.service.d/50-vgo-agent-{dashed}.conf", _into_service),
-    "slurm": KeeperFormat(slurm, with_said=_into_job),
-    "openmp": KeeperFormat(launch.openmp),
-    "docker": KeeperFormat(launch.docker),
-    "shell": KeeperFormat(launch.shell),
+    "slurm": KeeperFormat(starter.slurm, with_said=_into_job),
+    "openmp": KeeperFormat(starter.openmp),
+    "docker": KeeperFormat(starter.docker),
+    "shell": KeeperFormat(starter.shell),
     "sysctl": KeeperFormat(system.sysctl, "/etc/sysctl.d/90-vgo-agent-{dashed}.conf"),
     "tmpfiles": KeeperFormat(system.tmpfiles, "/etc/tmpfiles.d/vgo-agent-{dashed}.conf"),
     "udev": KeeperFormat(system.udev, "/etc/udev/rules.d/90-vgo-agent-{dashed}.rules"),

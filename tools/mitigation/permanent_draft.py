@@ -1,29 +1,29 @@
-"""What the writers of permanent settings share."""
+"""What the writers of permanent settings share: what they write for, what they give, and how limits read."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...knowledge.actions import Apply, Gpu, Spawn, Write
+from ...knowledge.actions import Apply, Gpu, ResourceLimits, Write
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
+from ..subject import Subject
+from .by_hand import launchers
 from .cpu_choice import chosen_cpus
-from .knobs import resolve
+from .kernel_settings import KernelSetting, resolve
 
 PROC_SYS = "/proc/sys/"
 INPUT = "INPUT"
+NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
+UNNAMED = "Put the files that the program reads in the place of INPUT, or name its command with --for."
 PERIOD_US = 100_000
 """The usual period of a CPU quota."""
-UNNAMED = "Put the files that the program reads in the place of INPUT, or name its command with --for."
-PROGRAMS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
-NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
 
 
 class NoCpuLeft(VgoError):
@@ -49,6 +49,26 @@ class PermanentTarget(NamedTuple):
     program: tuple[str, ...]
 
     @property
+    def apply(self) -> Apply:
+        """What it does."""
+        return self.mitigation.apply or Apply()
+
+    @property
+    def subject(self) -> Subject:
+        """The program, or a word that stands for it, with its inputs."""
+        words = self.program or ("PROGRAM",)
+        return Subject(command=words, argv=words, directory=".", inputs=self.inputs)
+
+    @property
+    def launchers(self) -> list[str]:
+        """Programs before the command, for what starts it and has no option of its own.
+
+        None sets a deadline: the kernel takes that only where a program may use all CPUs.
+        """
+        before = () if self.apply.spawn.deadline else launchers(self.apply.spawn)
+        return [*before, *map(shlex.quote, self.apply.wrap)]
+
+    @property
     def command(self) -> str:
         """The program as a shell line, or a word that stands for it."""
         return shlex.join(self.program) or "PROGRAM"
@@ -58,46 +78,53 @@ class PermanentTarget(NamedTuple):
         """The arguments that are files, or a word that stands for them."""
         return tuple(os.path.abspath(word) for word in self.program[1:] if os.path.isfile(word)) or (INPUT,)
 
-    def lacks_inputs(self, apply: Apply) -> bool:
+    @property
+    def lacks_inputs(self) -> bool:
         """Tell whether the word stands for files that are to be read or dropped."""
-        return (apply.prewarm_inputs or apply.evict_inputs) and self.inputs == (INPUT,)
-
-
-class KernelSetting(NamedTuple):
-    """A value for a file of the kernel, `*` in its path perhaps."""
-
-    path: str
-    value: str
-    here_only: bool
-    """It was read on this machine, or names its CPUs or devices."""
-    optional: bool = False
-    """A machine may lack it, or refuse."""
+        return (self.apply.prewarm_inputs or self.apply.evict_inputs) and self.inputs == (INPUT,)
 
     @property
-    def key(self) -> str:
-        """As sysctl names it."""
-        name = self.path.removeprefix(PROC_SYS)
-        return name if "." in name else name.replace("/", ".")
+    def cpus(self) -> str:
+        """The CPUs that the program may use, as `0,2,3`; empty for all."""
+        spawn = self.apply.spawn
+        kind = spawn.affinity or spawn.group.cpus
+        if not kind:
+            return ""
+        try:
+            return ",".join(map(str, sorted(chosen_cpus(kind, spawn.reserved_cpus, self.machine))))
+        except VgoError as error:
+            here = len(self.machine.cpus)
+            raise NoCpuLeft(
+                f"it names CPUs, and this machine has {here} only: export it on the machine it is for"
+            ) from error
+
+    def of_this_machine(self) -> Iterator[str]:
+        """Say what has to be chosen again elsewhere."""
+        if chosen := self.cpus:
+            yield f"CPU {chosen} holds for this machine only: choose again on another, or after a change of its CPUs."
 
 
-def settings(apply: Apply, target: PermanentTarget) -> tuple[list[KernelSetting], list[str]]:
+def in_groups(apply: Apply) -> list[Write]:
+    """Give the writes into the control group that the program runs in."""
+    return [write for write in apply.write if write.path.startswith("{cgroup.")]
+
+
+def settings(target: PermanentTarget) -> tuple[list[KernelSetting], list[str]]:
     """Give the writes outside of control groups, and why some are missing."""
     found, missing = list[KernelSetting](), list[str]()
-    for write in apply.write:
+    for write in target.apply.write:
         if write.path.startswith("{cgroup."):
             continue
         if "{" not in write.value:
             here_only = any(part.isdigit() for part in write.path.split("/"))
-            found.append(KernelSetting(write.path, write.value, here_only, write.optional))
+            found.append(KernelSetting(write.path, write.value, optional=write.optional, here_only=here_only))
             continue
         try:
-            knobs = resolve([write], target.machine).knobs
+            found += resolve([write], target.machine).knobs
         except VgoError:
             missing.append(
                 f"{write.path} takes a value that is read on the machine it is for, not on this: export it there"
             )
-        else:
-            found += [KernelSetting(knob.path, knob.value, True, write.optional) for knob in knobs]
     return found, missing
 
 
@@ -114,29 +141,46 @@ def no_setting(apply: Apply) -> str:
     return "it changes no setting of the system, only how the program is started and what is done before"
 
 
-def in_groups(apply: Apply) -> list[Write]:
-    """Give the writes into the control group that the program runs in."""
-    return [write for write in apply.write if write.path.startswith("{cgroup.")]
+def key_of(one: KernelSetting) -> str:
+    """Name a setting as sysctl does."""
+    name = one.path.removeprefix(PROC_SYS)
+    return name if "." in name else name.replace("/", ".")
 
 
-def cpus(spawn: Spawn, target: PermanentTarget) -> str:
-    """List the CPUs that the program may use, as `0,2,3`; empty for all."""
-    kind = spawn.affinity or spawn.group.cpus
-    if not kind:
-        return ""
-    try:
-        chosen = chosen_cpus(kind, spawn.reserved_cpus, target.machine)
-    except VgoError as error:
-        raise NoCpuLeft(
-            f"it names CPUs, and this machine has {len(target.machine.cpus)} only: export it on the machine it is for"
-        ) from error
-    return ",".join(map(str, sorted(chosen)))
+class GroupLimit(NamedTuple):
+    """What the control group of a program is to have."""
+
+    file: str
+    """As version 2 calls it, where that has it."""
+    number: float | None
+    """CPUs of a quota, otherwise as in the file; None: no limit."""
 
 
-def of_this_machine(spawn: Spawn, target: PermanentTarget) -> Iterator[str]:
-    """Say what has to be chosen again elsewhere."""
-    if chosen := cpus(spawn, target):
-        yield f"CPU {chosen} holds for this machine only: choose again on another, or after a change of its CPUs."
+def group_limits(apply: Apply) -> Iterator[GroupLimit]:
+    """Give the limits of a group of its own, and those that are writes into the group elsewhere."""
+    group = apply.spawn.group
+    if group.cpu_weight is not None:
+        yield GroupLimit("cpu.weight", group.cpu_weight)
+    if group.swappiness is not None:
+        yield GroupLimit("memory.swappiness", group.swappiness)
+    if group.cpu_quota_us is not None:
+        yield GroupLimit("cpu.max", group.cpu_quota_us / PERIOD_US)
+    if group.memory_bytes is not None:
+        yield GroupLimit("memory.max", group.memory_bytes)
+    for write in in_groups(apply):
+        name = write.path.rpartition("/")[2]
+        amount, _, period = write.value.partition(" ")
+        number = int(amount) if amount.isdigit() else None
+        if name in ("cpu.max", "cpu.cfs_quota_us"):
+            yield GroupLimit("cpu.max", number and number / int(period or PERIOD_US))
+        else:
+            yield GroupLimit("memory.max" if name == "memory.limit_in_bytes" else name, number)
+
+
+def resource_limits(limits: ResourceLimits) -> dict[str, str]:
+    """Give the limits that are asked for, by the name that programs have for each."""
+    asked = {"stack": limits.stack, "memlock": limits.memlock}
+    return {name: value for name, value in asked.items() if value}
 
 
 def quoted(word: str) -> str:
@@ -145,45 +189,3 @@ def quoted(word: str) -> str:
         return word
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped.replace("%", "%%").replace("$", "$$")}"'
-
-
-def whole_path(name: str) -> str:
-    """Find a program, for ExecStart= wants the whole path."""
-    return shutil.which(name, path=os.pathsep.join(PROGRAMS)) or f"/usr/bin/{name}"
-
-
-_READ = re.compile(r"\{(?:(?P<which>max|min)|(?P<share>\d+)%):(?P<file>[\w./-]+)\}")
-_CLOCK = re.compile(r"/sys/devices/system/cpu/cpufreq/policy\*/scaling_(max|min)_freq")
-_HIGHEST = ("cpuinfo_max_freq", "scaling_max_freq")
-
-
-def computed(apply: Apply) -> list[Write]:
-    """Give the writes whose value a shell can read where it runs."""
-    return [write for write in apply.write if write.path.startswith("/") and _READ.fullmatch(write.value)]
-
-
-def computing(apply: Apply) -> Iterator[str]:
-    """Give the shell commands that do them; they fail where the file is not there, unless the write is optional."""
-    for write in computed(apply):
-        read = _READ.fullmatch(write.value)
-        if read is None:
-            continue
-        beside = read["file"] if read["file"].startswith("/") else f"${{knob%/*}}/{read['file']}"
-        end = "head" if read["which"] == "min" else "tail"
-        value = f"""$(tr -s '[:space:]' '\\n' < "{beside}" | grep . | sort -n | {end} -n 1)"""
-        asked = f"$((found * {read['share']} / 100))" if read["share"] else "$found"
-        refusing = " || :" if write.optional else " || exit"
-        yield f'for knob in {write.path}; do found={value} && echo "{asked}" > "$knob"{refusing}; done'
-
-
-def without_computed(apply: Apply) -> Apply:
-    """Leave the other actions."""
-    return apply.model_copy(update={"write": tuple(one for one in apply.write if one not in computed(apply))})
-
-
-def performance(apply: Apply) -> Iterator[str]:
-    """Give the options of TuneD's cpu plug-in for clocks that are a share of the highest one."""
-    for write in computed(apply):
-        clock, read = _CLOCK.fullmatch(write.path), _READ.fullmatch(write.value)
-        if clock and read and read["file"] in _HIGHEST and read["which"] != "min":
-            yield f"{clock[1]}_perf_pct={read['share'] or 100}"

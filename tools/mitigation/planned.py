@@ -12,7 +12,7 @@ from ...knowledge.schema import Mitigation
 from ..machine import Machine
 from ..subject import Subject
 from .kernel_file import KernelFiles
-from .knobs import resolve, same
+from .kernel_settings import resolve, same
 from .parameters import with_values
 from .run_group import controllers_of, parts
 

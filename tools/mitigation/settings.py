@@ -14,7 +14,7 @@ from ..ending_signals import held
 from .checks import Check
 from .journal import Journal, JournalEntry, SavedKnob, new_entry, put_back
 from .kernel_file import KernelFiles, KernelRefusal, in_force
-from .knobs import Knob, rounded, same
+from .kernel_settings import KernelSetting, rounded, same
 from .put_back import as_before, put_group_back
 
 
@@ -26,7 +26,9 @@ class MitigationKnobs:
     culprits = "tuned? sysctl?"
     """Who else may set it."""
 
-    def __init__(self, knobs: Iterable[Knob], entry: JournalEntry, journal: Journal, files: KernelFiles) -> None:
+    def __init__(
+        self, knobs: Iterable[KernelSetting], entry: JournalEntry, journal: Journal, files: KernelFiles
+    ) -> None:
         self._knobs = {knob.path: knob for knob in knobs}
         self._entry = entry
         self._journal = journal
@@ -121,7 +123,7 @@ KnobsT = TypeVar("KnobsT", bound=MitigationKnobs)
 
 
 def switchable(
-    mitigation: str, knobs: Sequence[Knob], journal: Journal, root: Path = Path("/")
+    mitigation: str, knobs: Sequence[KernelSetting], journal: Journal, root: Path = Path("/")
 ) -> AbstractContextManager[MitigationKnobs]:
     """Journal the old values, and put them back at the end whatever happens; the caller holds the journal's lock."""
     files = KernelFiles(root)
@@ -139,7 +141,7 @@ def closed_at_the_end(settings: KnobsT) -> Iterator[KnobsT]:
             settings.close()
 
 
-def saved_knobs(knobs: Sequence[Knob], files: KernelFiles) -> tuple[SavedKnob, ...]:
+def saved_knobs(knobs: Sequence[KernelSetting], files: KernelFiles) -> tuple[SavedKnob, ...]:
     """Read what is to be put back."""
     shared = Counter(path for knob in knobs for path in {knob.path, *knob.siblings})
     return tuple(

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from ...knowledge.actions import Verify
+from ...knowledge.actions import Apply
 from ...knowledge.schema import Mitigation
 from ..execution.launch import Launch, OnStarted, Run
 from .checks import ENDED, INCOMPLETE, UNREADABLE, Check
-from .observation import READERS, observe
+from .observation import Promise, Reader, proofs
 from .program import Process
 
 _MOST_ATTEMPTS = 100
@@ -20,9 +20,9 @@ _LONG_ENOUGH_NS = 1_000_000_000
 """What did not show in runs of this length together was not there; a program of a millisecond gets many tries,
 because on a busy machine it can end before this process has its turn."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.0002, 0.05
-_ONLY_AT_THE_START = ("evicted_inputs", "synced", "resident_inputs")
+_ONLY_AT_THE_START = ("apply.evict_inputs", "apply.sync_first", "apply.prewarm_inputs")
 """Later the program may have read the files itself, or written."""
-_TO_THE_END = ("ranks",)
+_TO_THE_END = ("verify.ranks",)
 """The last look decides: a library of MPI binds a rank to one CPU after the other while it gets to know the machine."""
 
 
@@ -35,27 +35,37 @@ class Starts(Protocol):
         """Run once; `on_started` is called with the process while it runs."""
 
 
-def asked(verify: Verify) -> tuple[str, ...]:
-    """Name the fields that are to be checked, those that soon no longer hold first."""
-    names = (*_ONLY_AT_THE_START, *(name for name in READERS if name not in _ONLY_AT_THE_START))
-    return tuple(name for name in names if getattr(verify, name))
+def promised(mitigation: Mitigation, launch: Launch) -> Promise:
+    """Say what a process shows that is started so under the mitigation."""
+    return Promise(mitigation.apply or Apply(), mitigation.verify, launch)
 
 
-def verify_process(verify: Verify, launch: Launch, pid: int, root: Path = Path("/proc")) -> tuple[Check, ...]:
+def observe(promise: Promise, what: str, read: Reader, process: Process) -> Check:
+    """Make one check now; a process that has ended shows nothing."""
+    try:
+        expected, seen, passed = read(promise, process)
+    except (FileNotFoundError, ProcessLookupError):
+        return _unseen(what)
+    except PermissionError as error:
+        return Check(level=2, what=what, expected="", seen=f"{UNREADABLE} ({error.strerror})", passed=False)
+    return Check(level=2, what=what, expected=expected, seen=seen, passed=passed)
+
+
+def verify_process(promise: Promise, pid: int, root: Path = Path("/proc")) -> tuple[Check, ...]:
     """Look once at what the process shows now (level 2)."""
     process = Process(pid, root)
-    return tuple(observe(name, verify, launch, process) for name in asked(verify))
+    return tuple(observe(promise, what, read, process) for what, read in proofs(promise).values())
 
 
 class Watcher:
     """Looks at a run from a thread until everything asked for has shown for good, or the run has ended."""
 
-    def __init__(self, verify: Verify, launch: Launch) -> None:
-        self._verify = verify
-        self._launch = launch
+    def __init__(self, promise: Promise) -> None:
+        self._promise = promise
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self._checks = {name: _unseen(name) for name in asked(verify)}
+        self._proofs = proofs(promise)
+        self._checks = {name: _unseen(what) for name, (what, _) in self._proofs.items()}
 
     def start(self, pid: int) -> None:
         """Look at once, then go on from a thread; to be given to the spawner as `on_started`."""
@@ -76,7 +86,7 @@ class Watcher:
     def _look(self, process: Process, names: tuple[str, ...]) -> tuple[str, ...]:
         """Look once; give the names that have not shown."""
         for name in names:
-            self._checks[name] = _better(self._checks[name], observe(name, self._verify, self._launch, process))
+            self._checks[name] = _better(self._checks[name], observe(self._promise, *self._proofs[name], process))
         return tuple(name for name in names if name in _TO_THE_END or not self._checks[name].passed)
 
     def _go_on(self, process: Process, pending: tuple[str, ...]) -> None:
@@ -88,10 +98,11 @@ class Watcher:
 
 def prove(mitigation: Mitigation, launch: Launch, spawner: Starts, timeout_s: float | None = None) -> tuple[Check, ...]:
     """Run the mitigated program, outside the data, until it has shown all that the mitigation promises."""
-    best = {name: _unseen(name) for name in asked(mitigation.verify)}
+    promise = promised(mitigation, launch)
+    best = {name: _unseen(what) for name, (what, _) in proofs(promise).items()}
     spent_ns = attempts = 0
     while not all(check.passed or check.seen.startswith(UNREADABLE) for check in best.values()):
-        watcher = Watcher(mitigation.verify, launch)
+        watcher = Watcher(promise)
         try:
             run = spawner.run(launch, timeout_s=timeout_s, on_started=watcher.start)
         finally:
@@ -100,8 +111,9 @@ def prove(mitigation: Mitigation, launch: Launch, spawner: Starts, timeout_s: fl
         spent_ns, attempts = spent_ns + run.wall_ns, attempts + 1
         if spent_ns > _LONG_ENOUGH_NS or attempts == _MOST_ATTEMPTS:
             break
-    if "timer_slack" in best and best["timer_slack"].seen.startswith(UNREADABLE):
-        best["timer_slack"] = _timer_slack_of_stand_in(launch, spawner)
+    slack = "apply.spawn.timer_slack_ns"
+    if slack in best and best[slack].seen.startswith(UNREADABLE):
+        best[slack] = _timer_slack_of_stand_in(launch, spawner)
     return tuple(best.values())
 
 
@@ -124,5 +136,5 @@ def _better(before: Check, now: Check) -> Check:
     return before if now.seen == ENDED or (seen_whole and now.seen.startswith(INCOMPLETE)) else now
 
 
-def _unseen(name: str) -> Check:
-    return Check(level=2, what=READERS[name][0], expected="", seen=ENDED, passed=False)
+def _unseen(what: str) -> Check:
+    return Check(level=2, what=what, expected="", seen=ENDED, passed=False)

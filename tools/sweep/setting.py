@@ -63,7 +63,7 @@ def cell_setting(cell: CellSettings, machine: Machine) -> CellSetting:
     pinned = [text for name, text in texts.items() if cell.parameters[name].to == "affinity"]
     if pinned:
         launch = replace(launch, affinity=_cpus(pinned, parts, machine))
-    setting = CellSetting(subject, launch, _joined(parts, bool(pinned)))
+    setting = CellSetting(subject, launch, _joined(parts))
     setting.would(machine)  # what cannot be resolved is told before anything is touched
     return setting
 
@@ -159,7 +159,7 @@ def _memory(name: str, _: Parameter, text: str) -> Mitigation:
 
 
 def _in_group(name: str, group: Mapping[str, int]) -> Mitigation:
-    return _made(name, "cgroup", {"spawn": {"group": group}}, verify={"group": True})
+    return _made(name, "cgroup", {"spawn": {"group": group}})
 
 
 _MAKERS: Mapping[str, Callable[[str, Parameter, str], Mitigation]] = {
@@ -189,10 +189,10 @@ def _cpus(lists: list[str], parts: list[Mitigation], machine: Machine) -> frozen
     return cpus
 
 
-def _joined(parts: list[Mitigation], pinned: bool) -> Mitigation:
+def _joined(parts: list[Mitigation]) -> Mitigation:
     """Make one mitigation of several; two that set the same thing to different values are refused."""
     apply: dict[str, Any] = {}
-    verify: dict[str, Any] = {"affinity": True} if pinned else {}
+    verify: dict[str, Any] = {}
     for part in parts:
         apply = _merged(apply, part.apply.model_dump(exclude_defaults=True) if part.apply else {}, "")
         verify = _merged(verify, part.verify.model_dump(exclude_defaults=True), "")

@@ -12,7 +12,7 @@ from vgo_agent.agent.answers import names
 from vgo_agent.agent.answers.checker import TAGS, objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.answers.speaker import facts_prompt
-from vgo_agent.knowledge.actions import Apply, Verify
+from vgo_agent.knowledge.actions import Apply
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
@@ -85,7 +85,6 @@ def run_with(words: str, index: Index) -> Conversation:
         when=words,
         hurts=words,
         apply=Apply.model_validate({"environment": {"MY": "1"}}),
-        verify=Verify.model_validate({"environment": ["MY"]}),
         steps=(words,),
     )
     before = compared()

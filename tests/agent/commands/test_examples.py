@@ -26,7 +26,6 @@ scope: process
 when: w
 hurts: h
 apply: {environment: {MY: "1"}}
-verify: {environment: [MY]}
 """
 
 

@@ -105,7 +105,7 @@ def test_a_file_of_the_user_that_is_not_trusted_says_so(answers, tmp_path, monke
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     texts = ("name: Mine", "description: d", "scope: process", "when: w", "hurts: h", 'apply: {environment: {MY: "1"}}')
     own = tmp_path / "mine.yaml"
-    own.write_text("\n".join(("key: mine", *texts, "verify: {environment: [MY]}", "")))
+    own.write_text("\n".join(("key: mine", *texts, "")))
     (before,) = listed(answers, "./mine.yaml")
     assert before["here"] == "untrusted"
     assert "is not trusted on this machine, and it would run or set: MY=1" in before["why_not"][0]

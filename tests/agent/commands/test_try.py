@@ -52,7 +52,6 @@ when: In this test.
 hurts: Nothing.
 interleavable: false
 apply: {environment: {STEADY: "1"}}
-verify: {environment: [STEADY]}
 """
 
 

@@ -130,7 +130,7 @@ def test_a_hostile_name_is_a_choice_and_no_grammar(process: ModelProcess, text: 
 def test_a_hostile_file_is_read_as_data_or_refused_in_a_sentence(text: str, tmp_path: Path) -> None:
     """What a mitigation of the user's says of itself goes through the loader, and as a candidate into the prompt."""
     said = dict.fromkeys(("name", "description", "when", "hurts"), text or "nothing")
-    doing: dict[str, Any] = {"apply": {"environment": {"MY": text}}, "verify": {"environment": ["MY"]}, "steps": [text]}
+    doing: dict[str, Any] = {"apply": {"environment": {"MY": text}}, "steps": [text]}
     for key in ("mine", text):
         path = tmp_path / "mine.yaml"
         path.write_text(yaml.safe_dump({"key": key, "scope": "process", **said, **doing}))
@@ -146,7 +146,7 @@ def test_a_hostile_file_is_read_as_data_or_refused_in_a_sentence(text: str, tmp_
 
 def test_a_key_is_as_long_as_a_name_is(tmp_path: Path) -> None:
     path = tmp_path / f"{'a' * 65}.yaml"
-    doing: dict[str, Any] = {"apply": {"environment": {"MY": "1"}}, "verify": {"environment": ["MY"]}}
+    doing: dict[str, Any] = {"apply": {"environment": {"MY": "1"}}}
     said = dict.fromkeys(("name", "description", "when", "hurts"), "x")
     path.write_text(yaml.safe_dump({"key": "a" * 65, "scope": "process", **said, **doing}))
     with pytest.raises(VgoError, match="key"):

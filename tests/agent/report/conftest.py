@@ -18,8 +18,8 @@ from vgo_agent.tools.case import Case, Finished
 from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.measure import MeasureResult
+from vgo_agent.tools.mitigation.by_hand import command_line
 from vgo_agent.tools.mitigation.checks import Check
-from vgo_agent.tools.mitigation.launching import command_line
 from vgo_agent.tools.profile import ProfileResult
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.run_table import write_runs

@@ -15,8 +15,9 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.execution.through import Through
 from vgo_agent.tools.execution.way import Ways
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.by_hand import command_line
 from vgo_agent.tools.mitigation.checks import Check
-from vgo_agent.tools.mitigation.launching import command_line, mitigated
+from vgo_agent.tools.mitigation.launching import mitigated
 from vgo_agent.tools.mitigation.preconditions import beyond_reach
 from vgo_agent.tools.mitigation.verification import prove
 from vgo_agent.tools.subject import Subject

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles, in_force
-from vgo_agent.tools.mitigation.knobs import Knob
+from vgo_agent.tools.mitigation.kernel_settings import KernelSetting
 from vgo_agent.tools.mitigation.settings import switchable
 
 WORDS = st.from_regex(r"[a-z0-9_+-]{1,8}", fullmatch=True)
@@ -38,7 +38,7 @@ def test_on_and_off_in_any_order_end_where_they_began(files: dict[str, str], dat
             (root / "sys" / name).write_text(text)
         before = {name: in_force(text) for name, text in files.items()}
         values = {name: data.draw(WORDS) for name in files}
-        knobs = tuple(Knob(path=f"/sys/{name}", value=value) for name, value in values.items())
+        knobs = tuple(KernelSetting(path=f"/sys/{name}", value=value) for name, value in values.items())
         kernel = KernelFiles(root)
         journal = Journal(root / "journal")
         with journal.locked(), switchable("law", knobs, journal, root) as switch:

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.knowledge.actions import Apply
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.by_hand import command_line
 from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.mitigation.engine import applied
-from vgo_agent.tools.mitigation.launching import command_line
+from vgo_agent.tools.mitigation.observation import proofs
 from vgo_agent.tools.mitigation.preconditions import unmet
 from vgo_agent.tools.mitigation.residency import resident_share
-from vgo_agent.tools.mitigation.verification import Watcher, asked, verify_process
+from vgo_agent.tools.mitigation.verification import Watcher, promised, verify_process
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 
@@ -81,6 +83,11 @@ class Case:
             pytest.skip(f"{mitigation.key} cannot be tried here: {'; '.join(reasons)}")
 
 
+def doing(case: Case) -> Apply:
+    assert case.mitigation.apply is not None
+    return case.mitigation.apply
+
+
 @pytest.fixture
 def case(key: str, subject: Subject, request: pytest.FixtureRequest) -> Case:
     mitigation = KNOWN[key]
@@ -106,7 +113,7 @@ def test_the_same_program_without_it_does_not_pass(case: Case, spawner: Spawner,
         pytest.skip("huge pages are always on here, so that the program has them anyway")
     unlike(case, tmp_path)
     with applied(case.mitigation, case.launch, case.subject, case.machine) as change:
-        watcher = Watcher(case.mitigation.verify, change.launch)
+        watcher = Watcher(promised(case.mitigation, change.launch))
         spawner.run(case.launch, timeout_s=10, on_started=watcher.start)
     checks = watcher.stop()
     assert checks
@@ -115,7 +122,7 @@ def test_the_same_program_without_it_does_not_pass(case: Case, spawner: Spawner,
 
 @EACH
 def test_its_command_line_gives_the_same_evidence(case: Case, tmp_path: Path) -> None:
-    if case.mitigation.verify.timer_slack and not case.machine.root:
+    if doing(case).spawn.timer_slack_ns and not case.machine.root:
         pytest.skip("without root the kernel shows the timer slack to the process itself only")
     evict(case.subject)
     # It stays until it has been looked at.
@@ -136,7 +143,7 @@ def test_at_least_twelve_are_known() -> None:
 
 @pytest.mark.parametrize("key", sorted(KNOWN))
 def test_each_says_how_it_is_verified(key: str) -> None:
-    assert asked(KNOWN[key].verify)
+    assert proofs(promised(KNOWN[key], Launch(argv=("x",))))
 
 
 @contextlib.contextmanager
@@ -159,7 +166,7 @@ def soon(mitigation: Mitigation, launch: Launch, pid: int) -> tuple[Check, ...]:
     """Look until everything shows, or patience ends."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        checks = verify_process(mitigation.verify, launch, pid)
+        checks = verify_process(promised(mitigation, launch), pid)
         if all(check.passed for check in checks) or time.monotonic() > deadline:
             return checks
         time.sleep(0.005)
@@ -167,10 +174,10 @@ def soon(mitigation: Mitigation, launch: Launch, pid: int) -> tuple[Check, ...]:
 
 def unlike(case: Case, folder: Path) -> None:
     """Bring the page cache into the state that the mitigation is there to change."""
-    if case.mitigation.verify.evicted_inputs:
+    if doing(case).evict_inputs:
         for name in case.subject.inputs:
             Path(name).read_bytes()
-    elif case.mitigation.verify.synced:
+    elif doing(case).sync_first:
         (folder / "dirty").write_bytes(os.urandom(32 << 20))
         if not dirty_kb(least=16 << 10):
             pytest.skip("what is written under the temporary directory is never dirty (tmpfs?)")

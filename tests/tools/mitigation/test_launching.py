@@ -14,7 +14,8 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.launching import command_line, mitigated
+from vgo_agent.tools.mitigation.by_hand import command_line
+from vgo_agent.tools.mitigation.launching import mitigated
 from vgo_agent.tools.mitigation.residency import resident_share
 from vgo_agent.tools.subject import Subject
 

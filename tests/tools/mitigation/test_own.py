@@ -12,21 +12,8 @@ from vgo_agent.tools.mitigation.scripts import read_own
 PLAIN = "key: mine\nname: Mine\ndescription: d\nscope: process\nwhen: w\nhurts: h\n"
 
 
-@pytest.mark.parametrize(
-    ("apply", "verify", "said"),
-    [
-        (
-            '{environment: {MY: "1"}}',
-            "{environment: [MY], mapped: libjemalloc.so.2}",
-            "verify.mapped looks for libjemalloc.so.2, which apply does not preload",
-        ),
-        ("{preload: libjemalloc.so.2}", "{}", "apply changes preload and verify does not look at it"),
-        ("{preload: libjemalloc.so.2}", "{mapped: libother.so}", "apply changes preload"),
-    ],
-)
-def test_a_library_is_preloaded_and_looked_for_or_neither(tmp_path: Path, apply: str, verify: str, said: str) -> None:
+def test_what_puts_a_program_before_the_command_says_what_that_does(tmp_path: Path) -> None:
     own = tmp_path / "mine.yaml"
-    own.write_text(f"{PLAIN}apply: {apply}\nverify: {verify}\n")
-    with pytest.raises(VgoError) as refused:
+    own.write_text(f"{PLAIN}apply: {{wrap: [numactl, --localalloc]}}\n")
+    with pytest.raises(VgoError, match="apply changes wrap and verify does not look at it"):
         read_own(own)
-    assert said in str(refused.value)

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.knowledge.actions import Spawn, Verify
+from vgo_agent.knowledge.actions import Apply, ControlGroup, Spawn, Verify
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch, RunGroup, Scheduler
 from vgo_agent.tools.execution.spawn import ConditionRefused, Spawner
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.by_hand import command_line
 from vgo_agent.tools.mitigation.checks import ENDED
-from vgo_agent.tools.mitigation.launching import command_line
-from vgo_agent.tools.mitigation.observation import READERS
+from vgo_agent.tools.mitigation.observation import READERS, Promise
 from vgo_agent.tools.mitigation.program import Process
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.mitigation.run_group import PREFIX, in_own_group, parts, places
-from vgo_agent.tools.mitigation.verification import prove, verify_process
+from vgo_agent.tools.mitigation.verification import promised, prove, verify_process
 from vgo_agent.tools.subject import Subject
 
 from ...conftest import control_groups, groups_of_nobody
@@ -128,7 +128,7 @@ def test_the_shell_line_puts_the_program_into_such_a_group(one: Callable[..., Mi
 def test_a_value_that_is_not_as_asked_does_not_pass(
     one: Callable[..., Mitigation], spawner: Spawner, here: Machine
 ) -> None:
-    mitigation = one(scope="cgroup", apply={"spawn": {"group": {"cpu_weight": 1000}}}, verify={"group": True})
+    mitigation = one(scope="cgroup", apply={"spawn": {"group": {"cpu_weight": 1000}}})
     assert mitigation.apply is not None
     with in_own_group(Launch(argv=("/bin/sleep", "0.05")), mitigation.apply.spawn, here) as launch:
         (launch.groups[0].folder / "cpu.shares").write_text("7")
@@ -141,14 +141,14 @@ def test_a_run_that_ends_is_never_seen_in_another_group(
     one: Callable[..., Mitigation], spawner: Spawner, here: Machine
 ) -> None:
     """It leaves its group before it is a zombie, and is then shown in the top one, with the values of that."""
-    mitigation = one(scope="cgroup", apply={"spawn": {"group": {"cpu_weight": 1000}}}, verify={"group": True})
+    mitigation = one(scope="cgroup", apply={"spawn": {"group": {"cpu_weight": 1000}}})
     assert mitigation.apply is not None
     seen = set()
 
     def look(pid: int) -> None:
         with suppress(OSError):  # the end
             while True:
-                seen.add(READERS["group"][1](mitigation.verify, launch, Process(pid)).seen)
+                seen.add(READERS["apply.spawn.group"][1](promised(mitigation, launch), Process(pid)).seen)
 
     # Long enough to be seen at all where other work delays whoever looks.
     with in_own_group(Launch(argv=("/bin/sleep", "0.005")), mitigation.apply.spawn, here) as launch:
@@ -182,8 +182,8 @@ def version_2(root: Path, home: str, handed: dict[str, str]) -> None:
     top = root / "sys/fs/cgroup"
     (top / home.lstrip("/")).mkdir(parents=True)
     (top / "cgroup.controllers").write_text("cpuset cpu memory\n")
-    for group, controllers in handed.items():
-        (top / group.lstrip("/") / "cgroup.subtree_control").write_text(controllers)
+    for name, controllers in handed.items():
+        (top / name.lstrip("/") / "cgroup.subtree_control").write_text(controllers)
 
 
 def test_in_version_2_the_group_lies_where_controllers_are_handed_on(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_quota_of_the_group_is_proved_in_the_run(
     one: Callable[..., Mitigation], spawner: Spawner, here: Machine
 ) -> None:
     apply = {"spawn": {"group": {"cpu_quota_us": 20000}}}
-    mitigation = one(scope="cgroup", apply=apply, verify={"group": True})
+    mitigation = one(scope="cgroup", apply=apply)
     assert mitigation.apply is not None
     with in_own_group(Launch(argv=("/bin/sleep", "0.05")), mitigation.apply.spawn, here) as launch:
         (check,) = prove(mitigation, launch, spawner)
@@ -250,8 +250,9 @@ def test_where_no_group_can_be_made_the_cure_is_told(tmp_path: Path) -> None:
 
 
 def test_what_has_ended_and_is_not_yet_reaped_shows_no_group() -> None:
-    group = RunGroup(Path("/"), Path("/"), "tasks", ("cpu",), {"cpu.shares": "7"})
+    made = RunGroup(Path("/"), Path("/"), "tasks", ("cpu",), {"cpu.shares": "7"})
+    apply = Apply(spawn=Spawn(group=ControlGroup(cpu_weight=1)))
     with subprocess.Popen(["/bin/true"]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        (check,) = verify_process(Verify(group=True), Launch(argv=("/bin/true",), groups=(group,)), ended.pid)
+        (check,) = verify_process(Promise(apply, Verify(), Launch(argv=("/bin/true",), groups=(made,))), ended.pid)
     assert check.seen == ENDED

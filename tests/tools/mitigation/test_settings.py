@@ -21,12 +21,12 @@ from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.by_hand import command_line
 from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.mitigation.engine import Applied, applied
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles, KernelRefusal
-from vgo_agent.tools.mitigation.knobs import Knob, resolve, rounded, same
-from vgo_agent.tools.mitigation.launching import command_line
+from vgo_agent.tools.mitigation.kernel_settings import KernelSetting, resolve, rounded, same
 from vgo_agent.tools.mitigation.parameters import with_values
 from vgo_agent.tools.mitigation.preconditions import unmet
 from vgo_agent.tools.mitigation.restore import restore
@@ -90,7 +90,7 @@ def set_or_skip(change: Applied) -> tuple[Check, ...]:
         pytest.skip(str(refused))
 
 
-def resolved(key: str, subject: Subject) -> tuple[Mitigation, Machine, tuple[Knob, ...]]:
+def resolved(key: str, subject: Subject) -> tuple[Mitigation, Machine, tuple[KernelSetting, ...]]:
     """A known mitigation with what it sets here, or a skip that says why it cannot be tried."""
     machine = possible(KNOWN[key], subject)
     mitigation = with_values(KNOWN[key], {}, machine)

@@ -11,13 +11,13 @@ from typing import Literal
 
 import pytest
 
-from vgo_agent.knowledge.actions import Verify
+from vgo_agent.knowledge.actions import Apply, Spawn, Verify
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.mitigation.checks import ENDED
 from vgo_agent.tools.mitigation.kernel_file import in_force
-from vgo_agent.tools.mitigation.observation import READERS
+from vgo_agent.tools.mitigation.observation import READERS, Promise, proofs
 from vgo_agent.tools.mitigation.residency import resident_share
 from vgo_agent.tools.mitigation.verification import prove, verify_process
 
@@ -47,27 +47,31 @@ for rank in ranks:
     rank.wait()
 """
 """As a library of MPI does while it looks at the machine: each rank is bound for a moment, then stays so or not."""
-OF_NO_PROCESS = {"resident_inputs", "evicted_inputs", "synced"}
-EVERY = Verify(
-    affinity=True,
-    ranks="free",
-    policy=True,
-    autogroup=True,
-    nice=True,
-    timer_slack=True,
-    personality=True,
-    thp_disabled=True,
-    io_class=True,
-    environment=("A",),
-    environment_cleared=True,
-    mapped="libnothing.so",
-    anon_huge_pages=True,
-    tmpfs=True,
-    memory_policy="bind",
-    limits=True,
-    group=True,
-    output=True,
-    threads=True,
+OF_NO_PROCESS = {"apply.prewarm_inputs", "apply.evict_inputs", "apply.sync_first"}
+EVERY = Promise(
+    Apply.model_validate(
+        {
+            "environment": {"A": "1"},
+            "clear_environment": True,
+            "preload": "libnothing.so",
+            "tmpfs_directory": True,
+            "spawn": {
+                "affinity": "one_cpu",
+                "policy": "batch",
+                "autogroup_nice": 1,
+                "nice": 1,
+                "timer_slack_ns": 1,
+                "fixed_layout": True,
+                "thp_disable": True,
+                "io_class": "idle",
+                "limits": {"stack": "unlimited"},
+                "group": {"cpu_weight": 1},
+                "output": "null",
+            },
+        }
+    ),
+    Verify(anon_huge_pages=True, memory_policy="bind"),
+    Launch(argv=("/bin/true",)),
 )
 
 
@@ -75,13 +79,13 @@ def test_a_library_that_the_loader_does_not_find_is_not_in_force(
     one: Callable[..., Mitigation], spawner: Spawner
 ) -> None:
     launch = Launch(argv=("/bin/sleep", "0.05"), environment={"LD_PRELOAD": "libnothing.so.9"})
-    (check,) = prove(one(verify={"mapped": "libnothing.so.9"}), launch, spawner)
+    (check,) = prove(one(apply={"preload": "libnothing.so.9"}), launch, spawner)
     assert not check.passed
 
 
 def test_a_short_program_is_tried_again_until_it_is_seen(one: Callable[..., Mitigation], spawner: Spawner) -> None:
     launch = Launch(argv=("/bin/true",), environment={"SHORT": "1"})
-    (check,) = prove(one(verify={"environment": ["SHORT"]}), launch, spawner)
+    (check,) = prove(one(apply={"environment": {"SHORT": "1"}}), launch, spawner)
     assert check.passed, check
 
 
@@ -95,14 +99,27 @@ def test_the_work_of_a_child_counts_as_the_program_s(one: Callable[..., Mitigati
 
 def test_a_process_that_is_gone_shows_nothing_and_passes_nothing() -> None:
     # /proc/sys/kernel/pid_max is at most 2**22.
-    checks = verify_process(EVERY, Launch(argv=("/bin/true",)), 2**22 + 1)
-    assert len(checks) == len(READERS.keys() - OF_NO_PROCESS)
-    assert {check.seen for check in checks} == {ENDED}
-    assert not any(check.passed for check in checks)
+    for promise in (EVERY, EVERY._replace(verify=Verify(ranks="free"))):
+        checks = verify_process(promise, 2**22 + 1)
+        assert len(checks) == len(proofs(promise))
+        assert {check.seen for check in checks} == {ENDED}
+        assert not any(check.passed for check in checks)
 
 
-def test_every_field_of_verify_has_a_reader() -> None:
-    assert set(READERS) == set(Verify.model_fields)
+def test_every_kind_of_action_and_every_effect_has_a_proof() -> None:
+    ranks = proofs(EVERY._replace(verify=Verify(ranks="free")))
+    assert set(proofs(EVERY)) | set(ranks) == set(READERS) - OF_NO_PROCESS
+    shown = {key.rpartition(".")[2] for key in READERS}
+    assert set(Verify.model_fields) <= shown
+    assert set(Spawn.model_fields) - shown == {"reserved_cpus", "priority", "deadline", "io_level"}
+    assert set(Apply.model_fields) - shown == {"spawn", "wrap", "cool_down", "write", "hold", "gpu", "script"}
+
+
+def test_the_cpus_of_the_ranks_prove_what_is_told_to_their_launcher() -> None:
+    told = Apply(environment={"OMPI_MCA_rmaps_base_mapping_policy": "numa", "MINE": "1"})
+    assert set(proofs(Promise(told, Verify(ranks="numa"), EVERY.launch))) == {"apply.environment", "verify.ranks"}
+    alone = told.model_copy(update={"environment": {"SLURM_CPU_BIND": "none"}})
+    assert set(proofs(Promise(alone, Verify(ranks="free"), EVERY.launch))) == {"verify.ranks"}
 
 
 def test_nothing_asked_means_no_run(one: Callable[..., Mitigation], spawner: Spawner) -> None:
@@ -115,9 +132,9 @@ def test_a_fake_process_is_read_as_a_real_one(tmp_path: Path) -> None:
     (folder / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-2\n")
     (folder / "stat").write_text("7 (a) b) S " + " ".join(str(number) for number in range(4, 53)))
     (folder / "environ").write_bytes(b"A=1\0B=2=3\0")
-    verify = Verify(affinity=True, nice=True, environment=("A", "B"))
+    apply = Apply.model_validate({"spawn": {"affinity": "one_cpu", "nice": 19}, "environment": {"A": "1", "B": "2=3"}})
     launch = Launch(argv=("x",), affinity=frozenset({0, 1, 2}), nice=19, environment={"A": "1", "B": "2=3"})
-    affinity, nice, environment = verify_process(verify, launch, 7, tmp_path)
+    affinity, nice, environment = verify_process(Promise(apply, Verify(), launch), 7, tmp_path)
     # Field n of the fake stat file holds n.
     assert (nice.seen, nice.passed) == ("19", True)
     assert environment.passed
@@ -130,20 +147,10 @@ def test_an_empty_file_is_all_there(tmp_path: Path) -> None:
     assert resident_share(tmp_path / "empty") == 1
 
 
-def test_more_threads_than_asked_for_do_not_pass(tmp_path: Path) -> None:
-    folder = tmp_path / "7"
-    folder.mkdir()
-    launch = Launch(argv=("x",), environment={"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "2"})
-    for threads, passed in (("1", True), ("2", True), ("3", False)):
-        (folder / "status").write_text(f"Threads:\t{threads}\n")
-        (check,) = verify_process(Verify(threads=True), launch, 7, tmp_path)
-        assert (check.expected, check.seen, check.passed) == ("at most 2", threads, passed)
-
-
 def test_standard_output_is_looked_at(one: Callable[..., Mitigation], spawner: Spawner) -> None:
     launch = Launch(argv=("/bin/sleep", "0.05"))
     for output, passed in OUTPUTS:
-        seen = prove(one(verify={"output": True}), replace(launch, output=output), spawner)
+        seen = prove(one(apply={"spawn": {"output": output}}), replace(launch, output=output), spawner)
         assert all(check.passed for check in seen), seen
         watched = verify_output_of(spawner, launch, output)
         assert watched is passed
@@ -152,8 +159,8 @@ def test_standard_output_is_looked_at(one: Callable[..., Mitigation], spawner: S
 def verify_output_of(spawner: Spawner, launch: Launch, output: Output) -> bool:
     """Whether the plain launch passes for one with this output: to /dev/null it goes anyway."""
     seen: list[bool] = []
-    asked = replace(launch, output=output)
-    spawner.run(launch, on_started=lambda pid: seen.append(verify_process(Verify(output=True), asked, pid)[0].passed))
+    promise = Promise(Apply(spawn=Spawn(output=output)), Verify(), replace(launch, output=output))
+    spawner.run(launch, on_started=lambda pid: seen.append(verify_process(promise, pid)[0].passed))
     return seen[0]
 
 

@@ -136,7 +136,7 @@ def running(mitigation: Mitigation, tmp_path: Path, *words: str) -> Iterator[tup
 def test_a_real_time_run_does_not_outlive_its_agent(
     stopped: bool, one: Callable[..., Mitigation], tmp_path: Path
 ) -> None:
-    mitigation = one(apply={"spawn": {"policy": "fifo", "priority": 1}}, verify={"policy": True})
+    mitigation = one(apply={"spawn": {"policy": "fifo", "priority": 1}})
     with running(mitigation, tmp_path, "/bin/sh", "-c", "while :; do :; done") as (agent, run):
         assert os.sched_getscheduler(run) == os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         if stopped:
@@ -209,7 +209,7 @@ def with_word(word: str) -> list[int]:
 def test_a_real_time_run_past_its_limit_is_ended_though_its_agent_has_no_turn(
     one: Callable[..., Mitigation], tmp_path: Path
 ) -> None:
-    mitigation = one(apply={"spawn": {"policy": "fifo", "priority": 1}}, verify={"policy": True})
+    mitigation = one(apply={"spawn": {"policy": "fifo", "priority": 1}})
     limited = RUNNER.replace("spawner.run(mitigated,", "spawner.run(mitigated, timeout_s=1.0,")
     line = [sys.executable, "-c", limited, mitigation.model_dump_json(), str(tmp_path), str(tmp_path / "root")]
     with subprocess.Popen([*line, "/bin/sleep", "1000"], stdout=subprocess.PIPE, text=True) as agent:

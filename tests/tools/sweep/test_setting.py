@@ -7,6 +7,8 @@ import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import GroupPlace, Machine
+from vgo_agent.tools.mitigation.observation import proofs
+from vgo_agent.tools.mitigation.verification import promised
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.sweep.cell import CellSettings
 from vgo_agent.tools.sweep.setting import CellSetting, cell_setting, preconditions
@@ -43,14 +45,15 @@ def test_several_parameters_become_one_mitigation():
         cpus={"levels": ["0-1"], "to": "affinity"},
         cache={"levels": [7], "mitigation": "glibc_tcache", "parameter": "blocks"},
     )
-    apply, verify = found.mitigation.apply, found.mitigation.verify
+    apply = found.mitigation.apply
     assert apply is not None
     assert (apply.spawn.group.cpu_quota_us, apply.spawn.group.memory_bytes) == (50_000, 64 << 20)
     assert apply.environment["OMP_NUM_THREADS"] == apply.environment["MKL_NUM_THREADS"] == "2"
     assert apply.environment["MINE"] == "x"
     assert apply.environment["GLIBC_TUNABLES"] == "glibc.malloc.tcache_count=7"
     assert found.launch.affinity == frozenset({0, 1})
-    assert verify.group and verify.affinity and "GLIBC_TUNABLES" in verify.environment
+    proved = {"apply.spawn.affinity", "apply.spawn.group", "apply.environment"}
+    assert set(proofs(promised(found.mitigation, found.launch))) == proved
     assert found.mitigation.scope == "cgroup"
     assert any("cpu.cfs_quota_us = 50000" in line for line in found.would(MACHINE))
 

@@ -29,7 +29,7 @@ _VERSION_2 = {"blkio": "io"}
 
 
 @dataclass(frozen=True)
-class Knob:
+class KernelSetting:
     """One file to set."""
 
     path: str
@@ -37,13 +37,15 @@ class Knob:
     siblings: tuple[str, ...] = ()
     """Those that are there."""
     optional: bool = False
+    here_only: bool = True
+    """Its value, or what its path stands for, was found on this machine."""
 
 
 @dataclass(frozen=True)
 class Resolved:
     """What the writes of a mitigation are on this machine."""
 
-    knobs: tuple[Knob, ...]
+    knobs: tuple[KernelSetting, ...]
     left_out: tuple[str, ...]
     """In words: what is not there."""
 
@@ -51,7 +53,7 @@ class Resolved:
 def resolve(writes: Iterable[Write], machine: Machine, root: Path = Path("/")) -> Resolved:
     """Find the files of each write, in order; VgoError where one that is not optional has none, or nothing is left."""
     places = _Places(machine, root)
-    knobs, left_out = list[Knob](), list[str]()
+    knobs, left_out = list[KernelSetting](), list[str]()
     for write in writes:
         try:
             knobs += places.knobs(write)
@@ -88,7 +90,7 @@ def rounded(asked: str, seen: str) -> bool:
     return int(seen) != int(asked) and abs(int(seen) - int(asked)) <= ROUNDED * abs(int(asked))
 
 
-def in_force_already(knobs: Iterable[Knob], root: Path = Path("/")) -> bool:
+def in_force_already(knobs: Iterable[KernelSetting], root: Path = Path("/")) -> bool:
     """Tell whether every knob has its value, so that nothing would change."""
     files = KernelFiles(root)
     return all(same(knob.value, files.read(knob.path)) for knob in knobs)
@@ -117,7 +119,7 @@ class _Places:
         self._root = root
         self._files = KernelFiles(root)
 
-    def knobs(self, write: Write) -> Iterator[Knob]:
+    def knobs(self, write: Write) -> Iterator[KernelSetting]:
         found = list(self._paths(write.path))
         if not found:
             raise Gone(f"Nothing here matches {write.path}: leave out the mitigation that sets it.")
@@ -129,7 +131,7 @@ class _Places:
             value = self._value(write.value, path)
             self._refuse_starving(path, value)
             siblings = tuple(sibling for name in write.siblings for sibling in self._siblings(name, path))
-            yield Knob(path, value, siblings, write.optional)
+            yield KernelSetting(path, value, siblings, write.optional)
 
     def _paths(self, pattern: str) -> Iterator[str]:
         """Give the files that a path with its words stands for."""

@@ -13,7 +13,7 @@ from vgo_agent.knowledge.actions import Write
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.kernel_file import KernelRefusal, cpu_list
-from vgo_agent.tools.mitigation.knobs import Knob, cpu_mask, resolve, rounded, same
+from vgo_agent.tools.mitigation.kernel_settings import KernelSetting, cpu_mask, resolve, rounded, same
 from vgo_agent.tools.mitigation.run_group import limit_bytes
 
 MACHINE = Machine(cpus=(0, 1), quiet_cpu=1)
@@ -44,7 +44,7 @@ def put(path: Path, text: str) -> None:
     path.write_text(text + "\n")
 
 
-def knobs(tree: Path, *writes: Write) -> tuple[Knob, ...]:
+def knobs(tree: Path, *writes: Write) -> tuple[KernelSetting, ...]:
     return resolve(writes, MACHINE, tree).knobs
 
 
@@ -56,8 +56,8 @@ def test_each_file_of_a_pattern_is_a_knob_with_its_own_siblings_and_values(tree:
     )
     folder = "/sys/devices/system/cpu/cpufreq"
     assert knobs(tree, write) == (
-        Knob(f"{folder}/policy0/scaling_min_freq", "3200000", (f"{folder}/policy0/scaling_max_freq",)),
-        Knob(f"{folder}/policy2/scaling_min_freq", "2000000"),
+        KernelSetting(f"{folder}/policy0/scaling_min_freq", "3200000", (f"{folder}/policy0/scaling_max_freq",)),
+        KernelSetting(f"{folder}/policy2/scaling_min_freq", "2000000"),
     )
 
 
@@ -83,7 +83,7 @@ def test_what_is_optional_and_missing_is_left_out_and_told(tree: Path) -> None:
     here = Write(path="/proc/sys/vm/dirty_bytes", value="1", siblings=("dirty_ratio", "no_such"))
     missing = Write(path="/sys/class/net/*/queues/rx-*/rps_cpus", value="0", optional=True)
     found = resolve((missing, here), MACHINE, tree)
-    assert found.knobs == (Knob("/proc/sys/vm/dirty_bytes", "1", ("/proc/sys/vm/dirty_ratio",)),)
+    assert found.knobs == (KernelSetting("/proc/sys/vm/dirty_bytes", "1", ("/proc/sys/vm/dirty_ratio",)),)
     assert found.left_out == (f"{missing.path}: left out, it is not there",)
 
 
