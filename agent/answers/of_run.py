@@ -16,11 +16,11 @@ from ..record import bodies
 from ..report import failing, how
 from ..report.evidence import Evidence
 from ..report.evidence import unit as column_unit
-from ..report.mitigations import suspects, untried
+from ..report.further import steps
+from ..report.mitigations import suspects
 from ..report.numbers import number, p_value, percent, quantity
 from ..report.remarks import findings, warnings
 from ..report.tables import absent
-from ..report.tell import verdict_words
 from ..transcript import Approval, Decision, ToolEnd
 from . import names, of_runs
 from .fact import START, CitableFact, FactDraft, numbered
@@ -192,12 +192,11 @@ def _looked_up(evidence: Evidence) -> Iterator[FactDraft]:
 def _hidden(evidence: Evidence) -> Iterator[FactDraft]:
     """What could not be seen: sources that this machine lacks, factors that leave no counter."""
     calls = (START, *evidence.calls("profile")[-1:])
-    for fact in absent(evidence.run):
-        yield FactDraft(
-            "absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls
-        )
-    for suspect in suspects(evidence):
-        name = names.of_factor(suspect.key, evidence.run.knowledge)
+    for columns, why in absent(evidence.run):
+        detail = f"{quoted(columns, 160)}, since {quoted(why, MOST_WORDS)}"
+        yield FactDraft("absent", detail=detail, calls=calls)
+    for factor, _ in suspects(evidence):
+        name = names.of_factor(factor.key, evidence.run.knowledge)
         yield FactDraft("hidden", name, calls=calls, affirmed=False)
 
 
@@ -206,8 +205,7 @@ def _remarks(evidence: Evidence) -> Iterator[FactDraft]:
     calls = evidence.calls("conclude")[-1:]
     for text in warnings(evidence):
         yield FactDraft("warning", detail=quoted(text, MOST_WORDS), calls=calls)
-    _, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
-    for text in steps:
+    for text in steps(evidence):
         yield FactDraft("advice", detail=quoted(text, MOST_WORDS), calls=calls)
 
 
@@ -230,7 +228,7 @@ def _manner(evidence: Evidence) -> Iterator[FactDraft]:
     )
     yield FactDraft("method", detail=detail, calls=(START,))
     yield _planner(evidence)
-    surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in how.machine(evidence))
+    surveyed = "; ".join(f"{name} {text}" for name, text in how.machine(evidence))
     yield FactDraft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if proof := confirmed(evidence.verdict):
         yield FactDraft("reproduce", names.of_mitigation(proof.mitigation, evidence), calls=concluded)

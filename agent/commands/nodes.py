@@ -63,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.nodes.analyse import fleet, nodes_of
     from ...tools.nodes.of_record import effect
-    from ..report.nodes import save, summary, text
+    from ..render.terminal import terminal_text
+    from ..report.nodes import document, save, summary
 
     condition = _condition(arguments.condition, recorded)
     design = _design(arguments, recorded, (column, *(condition or ())[:1]))
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     pooled = effect(recorded, design, nodes, condition[0], condition[1:]) if condition else None
     if arguments.save:
         save(found, pooled, design, nodes, shlex.join(["vgo-agent", *sys.argv[1:]]), arguments.save)
-    answer(summary(found, pooled, recorded), text(found, pooled, recorded), arguments.json)
+    answer(summary(found, pooled, recorded), terminal_text(document(found, pooled, recorded.notes)), arguments.json)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
@@ -23,6 +24,9 @@ from ...tools.document import (
     empty,
 )
 from .cells import one_line, written
+
+_ADDRESS = re.compile(r"https?://[^\s<>]+(?<![.,;:)])")
+"""Of a page, in text that is escaped already."""
 
 
 def html_page(document: Document) -> str:
@@ -94,7 +98,7 @@ def _element(tag: str, text: str) -> Markup:
 
 
 def _text(text: str) -> Markup:
-    return ticks(one_line(text))
+    return Markup(_ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', str(ticks(one_line(text)))))
 
 
 def _lines(parts: Iterable[Markup]) -> Markup:

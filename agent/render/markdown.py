@@ -24,7 +24,8 @@ from ...tools.document import (
 )
 from .cells import one_line, written
 
-_SPAN = re.compile(r"((?<!`)`[^`]+`(?!`))")
+_SPAN = re.compile(r"((?<!`)`[^`]+`(?!`)|https?://[^\s<>`|]+(?<![.,;:)]))")
+"""What is kept as it is: code, and addresses of pages."""
 _MARKS = re.compile(r"([\\`*_\[\]|<>&~#])")
 _FIRST = re.compile(r"^(?:[-+=]|[0-9]{1,9}(?=[.)]))")
 """What begins a list or a line under a heading; before `.` and `)` the digits are what makes it one."""
@@ -97,6 +98,7 @@ def _line(text: str) -> str:
 def _inline(text: str, in_table: bool = False) -> str:
     """Escape all but code spans; in a table a bar would end the cell even there."""
     parts = _SPAN.split(one_line(text))
-    spans = [part.replace("|", r"\|") if in_table else part for part in parts[1::2]]
+    shown = (part if part.startswith("`") else f"<{part}>" for part in parts[1::2])
+    spans = [part.replace("|", r"\|") if in_table else part for part in shown]
     words = [_MARKS.sub(r"\\\1", part) for part in parts[::2]]
     return "".join(word + span for word, span in zip(words, [*spans, ""], strict=True))

@@ -13,6 +13,9 @@ from ...tools.case import Finished
 from ...tools.claim import Claim
 from ...tools.findings import Batch, Findings
 from ...tools.hosts import Hosts
+from ...tools.mpi.analyse import of_ranks
+from ...tools.mpi.rank_summary import Ranks
+from ...tools.mpi.rows import RankRows, rank_rows
 from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor
@@ -66,6 +69,38 @@ class Evidence(Findings):
     def runs_explained(self) -> Profiled | None:
         """Runs with layers that stand, which were told slow from fast; None without a profile."""
         return profiled(self.run.record) if self.profiles else None
+
+    @cached_property
+    def ranked_runs(self) -> RankRows | None:
+        """The ranks of the runs that explain; None where none told of itself, or rows are samples of a run."""
+        profiled = self.runs_explained
+        if profiled is None or profiled.sampled:
+            return None
+        frame = profiled.table.frame
+        try:
+            found = rank_rows(profiled.table.names, lambda name: frame[name].tolist())
+        except VgoError:
+            return None
+        return found if found.runs.size else None
+
+    @cached_property
+    def ranks(self) -> Ranks | str | None:
+        """The ranks of the program compared, or why that cannot be done; None where it is not known to have any."""
+        rows, profiled, subject, limits = self.ranked_runs, self.runs_explained, self.run.subject, self.run.limits
+        if rows is None or profiled is None:
+            return None
+        try:
+            return of_ranks(
+                rows,
+                profiled.outcome[rows.runs],
+                subject.outcome,
+                subject.unit,
+                lower_is_better=subject.lower_is_better,
+                alpha=limits.alpha,
+                seed=limits.seed,
+            )
+        except VgoError as error:
+            return str(error)
 
     @property
     def confirming(self) -> Batch | None:

@@ -1,84 +1,84 @@
-"""What goes with slow runs: the factor and its rivals, and the layers that saw them."""
+"""What goes with slow runs: the factor and its rivals, the tree, and the layers that saw them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from ...knowledge.schema import Citation
 from ...tools.claim import Claim
 from ...tools.distortion import shift
+from ...tools.document import Block, Command, Facts, Figure, Listing, Section, Statement, Table, TableColumn
 from ...tools.experiment.schedules import LayerSet
 from ...tools.fit_tree import FitTreeResult
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankedFactor, RankResult
 from ...tools.row import Row
 from .evidence import Evidence, meaning, unit
-from .numbers import number, p_value, percent, quantity
-from .story import Fact
+from .numbers import Fact, number, p_cell, p_value, percent, quantity
 
 MOST_RANKED = 8
+RANKED = (
+    "column",
+    "factor",
+    "columns in it",
+    "runs",
+    TableColumn("AUC", digits=3),
+    TableColumn("importance", digits=2),
+    "stability",
+    "family-wise p",
+    "visible",
+)
+SHIFTS = ("layers on", "runs", "mean shifts", "spread shifts", "")
 
 
-def factor_story(evidence: Evidence) -> dict[str, Any] | None:
+def factor(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
     """Tell of the visible factor: what was looked up, else what is known, else the numbers alone."""
-    factor = evidence.factor
+    factor, calls = evidence.factor, evidence.calls("rank_factors")[-1:]
     if factor is None:
-        return None
+        return
     looked = next((result for result in evidence.looked_up if result.factor == factor.factor), None)
     names = evidence.run.knowledge.factors
     known = names.get(factor.factor)
     source = looked or known
-    return {
-        "name": known.name if known else factor.factor,
-        "description": source.description if source else "The knowledge base has no entry for it.",
-        "column": factor.column,
-        "meaning": meaning(factor.column, evidence.columns),
-        "facts": list(_facts(factor, unit(factor.column, evidence.columns))),
-        "members": [Fact(name, meaning(name, evidence.columns)) for name in factor.members],
-        "confused_with": [names[key].name for key in known.confused_with if key in names] if known else [],
-        "references": [_reference(text) for text in looked.references] if looked else [],
-    }
-
-
-def ranking(evidence: Evidence) -> list[dict[str, Any]]:
-    """The first clusters of the ranking."""
-    return [_ranked(factor, evidence) for factor in evidence.ranking.factors[:MOST_RANKED]] if evidence.ranking else []
-
-
-def _ranked(factor: RankedFactor, evidence: Evidence) -> dict[str, Any]:
-    known = evidence.run.knowledge.factors.get(factor.factor)
-    gone = ", gone beside those above" if factor.independent is False else ""
-    return {
-        "column": factor.column,
-        "factor": known.name if known else "",
-        "members": len(factor.members),
-        "suspect": factor.suspect,
-        "visible": f"yes{gone}" if factor.suspect else "less in slow runs" if factor.visible else "no",
-        "numbers": (
-            number(factor.runs),
-            number(factor.auc, 3),
-            number(factor.importance, 2),
-            percent(factor.stability, 2),
-            p_value(factor.p_value),
+    others = [names[key].name for key in known.confused_with if key in names] if known else []
+    members = tuple((f"`{name}`", meaning(name, evidence.columns)) for name in factor.members)
+    yield Section(
+        f"The factor: {known.name if known else factor.factor}",
+        (
+            Statement(source.description if source else "The knowledge base has no entry for it."),
+            Statement(f"Shown by `{factor.column}`. {meaning(factor.column, evidence.columns)}", calls),
+            Figure(
+                "scatter",
+                pictures.get("scatter", ""),
+                "Each mark is one profiled run; the dotted line is the best straight one.",
+            ),
+            Facts(tuple(_strength(factor, unit(factor.column, evidence.columns)))),
+            Section(
+                f"{len(members)} columns that say the same thing",
+                (Facts(members if len(members) > 1 else ()),),
+                folded=True,
+            ),
+            Statement(f"Easily confused with: {', '.join(others)}." if others else ""),
+            Section("References", (Listing(looked.references if looked else ()),)),
         ),
-    }
-
-
-def set_aside(evidence: Evidence) -> tuple[Fact, ...]:
-    """Why columns could not be factors: reason and columns, the reasons that speak of one column first."""
-    grouped: dict[str, list[str]] = {}
-    for name, reason in sorted((evidence.ranking.set_aside if evidence.ranking else {}).items()):
-        grouped.setdefault(reason, []).append(name)
-    return tuple(
-        Fact(reason, ", ".join(names))
-        for reason, names in sorted(grouped.items(), key=lambda item: (len(item[1]), item[1]))
     )
 
 
-def classes(evidence: Evidence) -> str:
-    """Say where the cut lies and why."""
+def _strength(factor: RankedFactor, column_unit: str) -> Iterator[Fact]:
+    slow, fast = quantity(factor.slow_median, column_unit), quantity(factor.fast_median, column_unit)
+    yield "Medians", f"{slow} in slow runs, {fast} in fast ones"
+    yield "AUC", f"{number(factor.auc, 3)}: chance that a slow run shows more of it than a fast one"
+    if factor.auc_per_second is not None:
+        yield "AUC per second", f"{number(factor.auc_per_second, 3)}: it is no mere consequence of a longer run"
+    if factor.r2 is not None:
+        yield "R²", f"{number(factor.r2, 2)}: share of the variance of the outcome that goes with it linearly"
+    yield "Importance", f"{number(factor.importance, 2)}: accuracy on unseen runs lost without it"
+    yield "Stability", f"{percent(factor.stability, 2)} of subsamples have it among the first three"
+    yield "Family-wise p", f"{p_value(factor.p_value)}: paid for every group of counters looked at"
+
+
+def cut(evidence: Evidence) -> str:
+    """Say where the cut lies and why; empty where runs were not labelled."""
     if evidence.labelled is None:
         return ""
     found = evidence.labelled.classes
@@ -87,44 +87,71 @@ def classes(evidence: Evidence) -> str:
     return f"{number(found.n_slow)} of {number(total)} profiled runs are slow: the cut lies at {cut}, {found.how}."
 
 
-def tree_story(evidence: Evidence) -> dict[str, Any] | None:
-    """Tell of the tree, and how far to believe it; None without one, or where it asks nothing."""
-    if evidence.tree is None or len(evidence.tree.tree.nodes) == 1:
-        return None
-    tree = evidence.tree.tree
-    return {
-        "text": tree.text().rstrip("\n"),
-        "in_sample": percent(tree.in_sample),
-        "cross_validated": percent(tree.cross_validated) if tree.cross_validated is not None else "not known",
-        "columns": evidence.tree.columns,
-        "over": _tree_runs(evidence.tree, evidence),
-    }
+def classes(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
+    """Tell how slow and fast runs were told apart: the cut, the tree, the ranking."""
+    told, ranking = cut(evidence), evidence.ranking
+    fixed = f"{told} The cut was fixed before any counter was looked at." if told else ""
+    rows = [_ranked(factor, evidence) for factor in ranking.factors[:MOST_RANKED]] if ranking else []
+    aside = tuple(_set_aside(ranking)) if ranking else ()
+    count = len(ranking.set_aside) if ranking else 0
+    yield Section(
+        "How slow and fast were told apart",
+        (
+            Statement(fixed, evidence.calls("label")[-1:]),
+            *_tree(evidence, pictures),
+            Table(RANKED, rows, "Ranking of the groups of columns"),
+            Section(f"{count} columns set aside before ranking", (Facts(aside),), folded=True),
+        ),
+    )
+
+
+def _ranked(factor: RankedFactor, evidence: Evidence) -> tuple[str | float, ...]:
+    known = evidence.run.knowledge.factors.get(factor.factor)
+    gone = ", gone beside those above" if factor.independent is False else ""
+    return (
+        f"`{factor.column}`",
+        known.name if known else "",
+        len(factor.members),
+        factor.runs,
+        factor.auc,
+        factor.importance,
+        percent(factor.stability, 2),
+        p_cell(factor.p_value),
+        f"yes{gone}" if factor.suspect else "less in slow runs" if factor.visible else "no",
+    )
+
+
+def _set_aside(ranking: RankResult) -> Iterator[Fact]:
+    """Why columns could not be factors: reason and columns, the reasons that speak of one column first."""
+    grouped: dict[str, list[str]] = {}
+    for name, reason in sorted(ranking.set_aside.items()):
+        grouped.setdefault(reason, []).append(name)
+    for reason, names in sorted(grouped.items(), key=lambda item: (len(item[1]), item[1])):
+        yield reason, ", ".join(f"`{name}`" for name in names)
+
+
+def _tree(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Block]:
+    """Show the tree, and tell how far to believe it; nothing where it asks nothing."""
+    fitted = evidence.tree
+    if fitted is None or len(fitted.tree.nodes) == 1:
+        return
+    tree = fitted.tree
+    unseen = percent(tree.cross_validated) if tree.cross_validated is not None else "not known"
+    yield Figure("tree", pictures.get("tree", ""))
+    yield Statement(
+        f"{_tree_runs(fitted, evidence)}The tree explains; it does not decide. On runs that it had not seen its "
+        f"balanced accuracy is {unseen} (50 % is a coin); the {percent(tree.in_sample)} on its own runs mean little, "
+        f"since it chose among {fitted.columns} columns.",
+        evidence.calls("fit_tree")[-1:],
+    )
+    yield Section("The tree as text", (Command(tree.text().rstrip("\n"), language=""),), folded=True)
 
 
 def _tree_runs(tree: FitTreeResult, evidence: Evidence) -> str:
     labelled = evidence.labelled
     if labelled is None or tree.runs == len(labelled.classes.slow):
         return ""
-    return f"It was fitted to the {number(tree.runs)} runs with {', '.join(tree.layers)} on."
-
-
-def _facts(factor: RankedFactor, column_unit: str) -> Iterator[Fact]:
-    slow, fast = quantity(factor.slow_median, column_unit), quantity(factor.fast_median, column_unit)
-    yield Fact("Medians", f"{slow} in slow runs, {fast} in fast ones")
-    yield Fact("AUC", f"{number(factor.auc, 3)}: chance that a slow run shows more of it than a fast one")
-    if factor.auc_per_second is not None:
-        yield Fact("AUC per second", f"{number(factor.auc_per_second, 3)}: it is no mere consequence of a longer run")
-    if factor.r2 is not None:
-        yield Fact("R²", f"{number(factor.r2, 2)}: share of the variance of the outcome that goes with it linearly")
-    yield Fact("Importance", f"{number(factor.importance, 2)}: accuracy on unseen runs lost without it")
-    yield Fact("Stability", f"{percent(factor.stability, 2)} of subsamples have it among the first three")
-    yield Fact("Family-wise p", f"{p_value(factor.p_value)}: paid for every group of counters looked at")
-
-
-def _reference(text: str) -> Citation:
-    title, separator, url = text.rpartition(" ")
-    cited = separator and url.startswith(("https://", "http://"))
-    return Citation(title=title, url=url) if cited else Citation(title=text)
+    return f"It was fitted to the {number(tree.runs)} runs with {', '.join(tree.layers)} on. "
 
 
 SHIFTED = 0.05
@@ -134,7 +161,17 @@ MOST_NAMED = 6
 """Columns that one line names."""
 
 
-def layer_rows(profile: ProfileResult) -> list[tuple[str, ...]]:
+def layers(evidence: Evidence) -> Iterator[Section]:
+    """Tell what reading costs the program, how alpha was spent, and what stands in for missing cells."""
+    if evidence.profiles:
+        bare = number(sum(profile.bare.n for profile in evidence.profiles if profile.bare))
+        cost = f"What reading costs the program, against {bare} bare runs made between the others in random order."
+        rows = [row for profile in evidence.profiles for row in shift_rows(profile)]
+        searches = tuple(fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence))
+        yield Section("The layers", (Statement(cost, evidence.calls("profile")), Table(SHIFTS, rows), Facts(searches)))
+
+
+def shift_rows(profile: ProfileResult) -> list[tuple[str, ...]]:
     """One line for each set of layers that was on together: the set, runs, shifts of mean and spread, kept or why not.
 
     What the first line names is not repeated.
@@ -155,16 +192,6 @@ def layer_rows(profile: ProfileResult) -> list[tuple[str, ...]]:
 def _named(layers: LayerSet, first: LayerSet) -> str:
     more = [spec for spec in layers if spec not in first]
     return f"+ {', '.join(more)}" if more and set(first) < set(layers) else ", ".join(layers)
-
-
-def facts(evidence: Evidence) -> list[Fact]:
-    """Say how alpha was spent, and what stands in for missing cells."""
-    return [fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence)]
-
-
-def bare_runs(evidence: Evidence) -> str:
-    """Count the runs that the shifts are measured against."""
-    return number(sum(profile.bare.n for profile in evidence.profiles if profile.bare))
 
 
 def remarks(evidence: Evidence) -> Iterator[str]:
@@ -218,7 +245,7 @@ def _of_look(ranking: RankResult, evidence: Evidence) -> Iterator[Fact]:
         for block in ranking.blocks
     ]
     spent = f"{number(alpha * ranking.look_share, 2)} of alpha {number(alpha)}"
-    yield Fact(look, f"{spent}, split over the order of the runs and {'; '.join(blocks) or 'nothing else'}")
+    yield look, f"{spent}, split over the order of the runs and {'; '.join(blocks) or 'nothing else'}"
     if ranking.filled:
         cells = ", ".join(f"{name} in {number(count)} runs" for name, count in ranking.filled.items())
-        yield Fact("Missing cells, for which the median stands in", cells)
+        yield "Missing cells, for which the median stands in", cells

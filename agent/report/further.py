@@ -1,4 +1,4 @@
-"""What may follow a diagnosis: experiments, and the sweep that is the right next step."""
+"""What may follow a diagnosis: the next steps, and the sweep that is the right one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...tools.claim import Claim, runs_needed
 from ...tools.conclude import ConcludeResult
 from ...tools.machine import Machine
 from ...tools.mitigation.parameters import levels_of
+from ...tools.next_steps import Openings, next_steps
+from ...tools.predict_surface import PredictResult
 from ...tools.subject import Subject
 from ...tools.surface.cells import FEWEST
 from ...tools.sweep.inline import named_after
@@ -21,7 +24,9 @@ from ..again import again
 from ..record import FinishedRun, bodies
 from ..transcript import RunStart
 from .evidence import Evidence
+from .mitigations import suspects, untried
 from .numbers import number, quantity
+from .tables import absent
 
 MOST_OPTIONS, MOST_KNOB_LEVELS = 2, 4
 NO_CHOICE = {"seed", "port", "id", "pid", "version", "timeout", "verbose", "v", "rank", "gpu", "device", "uid"}
@@ -158,24 +163,73 @@ def resume_command(run: FinishedRun) -> str:
     return f"vgo-agent resume {shlex.quote(run.run_dir)} --budget {more_s:g}"
 
 
-def further(evidence: Evidence, command: str) -> dict[str, Any]:
-    """What other experiments would tell: a surface that was asked, a study of threads, or a sweep."""
-    hosts = evidence.hosts
-    one, varies, sweep = evidence.predicted, _unsolved(evidence.verdict), proposed(evidence)
-    return {
-        "ran_out": listed(left_for_time(evidence.verdict)),
-        "resume": resume_command(evidence.run),
-        "predicted": one,
-        "settings": ", ".join(f"{name}={value}" for name, value in one.config.items()) if one else "",
-        "lowest": quantity(one.value, one.unit if one.response in IN_UNIT else "") if one else "",
-        "within": f"{number(one.low, 3)} to {number(one.high, 3)}" if one and one.high is not None else "",
-        "source": shlex.quote(one.source) if one else "",
-        "threads": varies and evidence.run.machine.program_openmp and len(evidence.run.machine.cpus) > 1,
-        "command": command,
-        "sweep": sweep,
-        "drain": " ".join(hosts.drain) if hosts else "",
-        "slow_hosts": ",".join(slow.host for slow in hosts.slow) if hosts else "",
-    }
+def steps(evidence: Evidence) -> tuple[str, ...]:
+    """Say what a user can do next, the most useful first: other experiments, then what the verdict leaves open."""
+    return (*_experiments(evidence), *next_steps(evidence.verdict, _openings(evidence)))
+
+
+def _experiments(evidence: Evidence) -> Iterator[str]:
+    """Going on, and what a drained host, a surface that was asked, a study of threads or a sweep would tell."""
+    run, verdict, hosts = evidence.run, evidence.verdict, evidence.hosts
+    if left := left_for_time(verdict):
+        yield f"Too little of the budget was left for {listed(left)}: `{resume_command(run)}` goes on from there."
+    if hosts and hosts.drain:
+        slow = ",".join(one.host for one in hosts.slow)
+        yield (
+            f"{' '.join(hosts.drain)} Leave {slow} out of the cluster (with Slurm: `scontrol update NodeName={slow} "
+            "State=DRAIN Reason=slow`), look after what stands out there, and diagnose again."
+        )
+    if evidence.predicted:
+        yield _predicted(evidence.predicted)
+    if _unsolved(verdict) and run.machine.program_openmp and len(run.machine.cpus) > 1:
+        yield (
+            f"It is an OpenMP program: `{again('study', ('openmp',), run.subject)}` tries numbers of threads, binding "
+            "and waiting in mixed order, and says what varies less and what it costs."
+        )
+    if sweep := proposed(evidence):
+        yield (
+            "The spread may depend on how the program is set, and you may be free to choose: "
+            f"`{sweep.sweep}` runs {sweep.cells} settings in mixed order, each until its spread is known; then "
+            f"`{sweep.surface}` names the steadiest."
+        )
+
+
+def _predicted(one: PredictResult) -> str:
+    unit = one.unit if one.response in IN_UNIT else ""
+    within = f" (90 % within {number(one.low, 3)} to {number(one.high, 3)})" if one.high is not None else ""
+    settings = ", ".join(f"{name}={value}" for name, value in one.config.items())
+    far = f", and {one.extrapolated}" if one.extrapolated else ""
+    return (
+        f"The surface of {shlex.quote(one.source)} ({one.cells} cells) expects its lowest {one.response}, "
+        f"{quantity(one.value, unit)}{within}, at {settings}; {one.near} other configurations may be as good{far}. "
+        "It is predicted, not measured now: run the program so and compare."
+    )
+
+
+def _openings(evidence: Evidence) -> Openings:
+    """What the record leaves to do."""
+    candidates, best = [one.candidate for one in untried(evidence)], evidence.telling
+    allow, asks = evidence.run.limits.allow, not evidence.run.record.no_system
+    ready = [one for one in candidates if one.automatic and not one.unmet]
+    least = best.compared.comparison.shown("spread") if best and best.compared else ""
+    return Openings(
+        ready=tuple(one.mitigation for one in ready if one.scope == "process" or allow == "system"),
+        system=tuple(one.mitigation for one in ready if one.scope != "process" and allow != "system" and asks),
+        process=allow == "none" and any(one.scope == "process" for one in ready),
+        by_hand=tuple(one.mitigation for one in candidates if not one.automatic),
+        suspects=bool(suspects(evidence)),
+        absent=len(absent(evidence.run)),
+        pairs_needed=_pairs_needed(evidence.verdict),
+        best=f"{best.applied.mitigation} left the least spread, {least} of the baseline's" if best and least else "",
+    )
+
+
+def _pairs_needed(verdict: Verdict) -> int:
+    """Estimate how many pairs would decide the first trial that is undecided; 0 where that is unknown."""
+    left = undecided(verdict)
+    claim = left.undecided[0].claim if left and left.undecided else None
+    needed = runs_needed(claim) if isinstance(claim, Claim) else None
+    return needed if needed and isinstance(claim, Claim) and needed > min(claim.units) else 0
 
 
 def _unsolved(verdict: Verdict) -> bool:

@@ -1,97 +1,209 @@
-"""Every mitigation that was tried, every one that was not and why, and what to try where no counter speaks."""
+"""Mitigations in the report: what helped, what was tried and what not, and what to try where no counter speaks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import NamedTuple
 
-from ...knowledge.schema import KnownFactor
+from ...knowledge.schema import KnownFactor, Mitigation
 from ...tools.case import changes_system
 from ...tools.claim import Claim, TooFew
-from ...tools.claim_words import disagreement, in_a_word, interval
+from ...tools.claim_words import Names, disagreement, in_a_word, interval
+from ...tools.claim_words import sentence as claim_sentence
 from ...tools.compare import confirmations, reached
+from ...tools.comparison import Comparison, claimed
+from ...tools.document import Block, Command, Figure, Listing, Note, Section, Statement, Table
+from ...tools.experiment.race import MEASURE_OF
 from ...tools.findings import Batch
 from ...tools.look_up import Candidate
 from ...tools.mitigation.by_hand import command_line
 from ...tools.mitigation.checks import Check
 from ...tools.mitigation.preconditions import unmet
 from ...tools.moved import ENOUGH
+from ...tools.screen_levels import LevelResult, ScreenResult
+from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
 from .evidence import Evidence
-from .numbers import p_value, percent, quantity
-from .story import Suspect, Try, Untried
+from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale, statistic_name
 
 MOST_SUSPECTS = 6
 MOST_TRIES = 4
+COMPARED = ("statistic", "baseline", "mitigated", "ratio", "95 % interval")
+CHECKED = ("level", "check", "expected", "seen", "passed")
 
 
-def winner(evidence: Evidence) -> dict[str, Any] | None:
-    """Tell of the mitigation that the verdict names, with its command as the verdict recorded it."""
+def winner(evidence: Evidence) -> Iterator[Section]:
+    """Tell of the mitigation that the verdict confirms, with its command as the verdict recorded it."""
     proof = confirmed(evidence.verdict)
     if proof is None:
-        return None
-    key = proof.mitigation
-    known = evidence.candidates.get(key) or evidence.run.knowledge.mitigations.get(key)
-    return {
-        "key": key,
-        "name": name_of(key, evidence),
-        "description": known.description if known else "",
-        "command": proof.command,
-        "hurts": known.hurts if known else "",
-        "keep": [step.removeprefix("To keep it: ") for step in known.steps] if known else [],
-    }
+        return
+    known = _known(proof.mitigation, evidence)
+    about = f"{known.name} (`{proof.mitigation}`): {known.description}" if known else ""
+    keep = tuple(step.removeprefix("To keep it: ") for step in known.steps) if known else ()
+    yield Section(
+        "The command line that reproduces it",
+        (
+            Command(proof.command),
+            Statement(about, (proof.comparison,)),
+            Section("To keep it", (Listing(keep),)),
+            Section("When it hurts", (Statement(known.hurts if known else ""),)),
+        ),
+    )
 
 
 def name_of(key: str, evidence: Evidence) -> str:
     """Name of a mitigation for people."""
-    known = evidence.candidates.get(key) or evidence.run.knowledge.mitigations.get(key)
+    known = _known(key, evidence)
     return known.name if known else key
 
 
-def tried(evidence: Evidence) -> list[dict[str, Any]]:
-    """Every batch, in order."""
-    return [_batch(batch, evidence) for batch in evidence.batches]
+def _known(key: str, evidence: Evidence) -> Candidate | Mitigation | None:
+    return evidence.candidates.get(key) or evidence.run.knowledge.mitigations.get(key)
 
 
-def untried(evidence: Evidence) -> tuple[Untried, ...]:
-    """Every mitigation of the factors looked up that no batch ran, with the reason."""
-    done = {batch.applied.mitigation for batch in evidence.batches}
-    refused = {refusal.mitigation: refusal.error for refusal in evidence.refusals}
-    return tuple(
-        Untried(candidate, refused.get(key) or _reason(candidate, evidence))
-        for key, candidate in evidence.candidates.items()
-        if key not in done
+def comparison(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
+    """Put baseline and mitigated side by side: the batch of the verdict, else the best that was tried."""
+    batch = evidence.telling
+    if batch is None or batch.compared is None:
+        return
+    found, key, calls = batch.compared.comparison, batch.applied.mitigation, (batch.call.call_id, batch.comparing)
+    unproved = "These are the numbers of what left the least spread; no second batch confirmed them."
+    modes = f"{found.described.baseline_modes} → {found.described.other_modes}"
+    alone = f"spread {_p(found.spread)}, mean {_p(found.claims['mean'])}"
+    claim = _claim_words(key, decided(batch, evidence) or found.spread, found)
+    yield Section(
+        "Baseline and mitigated",
+        (
+            Figure(
+                "overlay",
+                pictures.get("overlay", ""),
+                "Left the histogram, right the share of runs up to each outcome; the steeper, the less they vary.",
+            ),
+            Statement(f"`{key}`, batch {batch.applied.batch}, {_randomised(batch)}. {claim}", calls),
+            Note("" if batch is evidence.confirming else unproved),
+            arms(found, evidence.run.subject.unit),
+            Statement(f"By exchange of pairs, each alone: {alone}. Modes: {modes}.", calls),
+        ),
     )
 
 
-def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
-    """Factors that none of the counters read here could show, with commands that can be tried by hand."""
-    unseen = isinstance(evidence.verdict, Diagnosis) and isinstance(evidence.verdict.cause, NotVisible)
-    if not unseen or not evidence.profiles:
-        return ()
-    looks = evidence.run.record.succeeded("profile")
-    read = {column.name for call in looks for column in evidence.table(call).columns}
-    hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
-    hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
-    seen = {batch.applied.mitigation for batch in evidence.batches}
-    found = (Suspect(factor.key, factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
-    return tuple(islice((suspect for suspect in found if suspect.tries), MOST_SUSPECTS))
+def arms(found: Comparison, unit: str) -> Table:
+    """Tabulate every statistic of both arms, with the ratio and its interval."""
+    return Table(COMPARED, [_statistic(one, found, unit) for one in found.described.ratios])
 
 
-def _batch(batch: Batch, evidence: Evidence) -> dict[str, Any]:
-    found, claim = batch.compared.comparison if batch.compared else None, decided(batch, evidence)
-    return {
-        "applied": batch.applied,
-        "name": name_of(batch.applied.mitigation, evidence),
-        "checks": list(_checks(batch)),
-        "outcome": _outcome(batch, evidence),
-        "spread": interval(claim) if claim else "",
-        "alone": f" ({percent(claim.level)}; {p_value(claim.p_value)})" if isinstance(claim, Claim) else "",
-        "sd": found.shown("sd") if found else "",
-        "mean": found.shown("mean") if found else "",
-        "doubt": disagreement(claim, found.claims["sd"]) if claim and found else "",
-    }
+def _statistic(one: BootstrapRatio, found: Comparison, unit: str) -> tuple[str, ...]:
+    mean, known = found.described.ratio("mean").baseline, claimed(one, found) or one
+    show = percent if one.statistic == "cv" else scale(unit, mean or 0.0).show
+    ends = "" if known.low is None or known.high is None else f"{number(known.low, 3)} to {number(known.high, 3)}"
+    return statistic_name(one.statistic), show(one.baseline), show(one.other), ratio(one.value), ends
+
+
+def _randomised(batch: Batch) -> str:
+    """Say how many pairs were compared, and what was drawn at random: the order in each, or that of blocks."""
+    pairs = batch.compared.comparison.described.baseline_runs if batch.compared else 0
+    if batch.applied.block == 1:
+        return f"{number(pairs)} randomised pairs"
+    return f"{number(pairs)} pairs in {number(pairs // batch.applied.block)} randomised blocks"
+
+
+def _claim_words(mitigation: str, spread: Claim | TooFew, found: Comparison) -> str:
+    if isinstance(spread, TooFew):
+        return f"Nothing can be told: {spread.why}."
+    said = claim_sentence(spread, Names("the baseline", mitigation, found.described.lower_is_better))
+    return " ".join(filter(None, (said, disagreement(spread, found.claims["sd"]))))
+
+
+def _p(claim: Claim | TooFew) -> str:
+    return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
+
+
+def levels(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
+    """Tell of the levels of a parameter that was searched."""
+    screened = evidence.screened
+    if screened is None:
+        return
+    small = f"what is to be small is the {screened.minimise}"
+    yield Section(
+        f"Levels of `{screened.parameter}`",
+        (
+            Figure(
+                "levels",
+                pictures.get("levels", ""),
+                "Every run of each level, and the mean; levels that were dropped have fewer runs.",
+            ),
+            Statement(
+                f"In random rounds beside the baseline; {small}. The level was chosen by these runs, so they claim "
+                "nothing.",
+                evidence.calls("screen_levels")[-1:],
+            ),
+            level_table(screened, evidence.run.subject.unit),
+        ),
+    )
+
+
+def level_table(screened: ScreenResult, unit: str) -> Table:
+    """Tabulate every level of the screening, the baseline first, with what it claims and why it was dropped."""
+    head = ("level", "runs", "SD", "CV", "mean", "p95", f"{MEASURE_OF[screened.minimise]} ratio (95 %)", "")
+    rows = [_level(one, one.level == screened.best, unit) for one in (screened.baseline, *screened.levels)]
+    return Table(head, rows)
+
+
+def _level(level: LevelResult, best: bool, unit: str) -> tuple[str, ...]:
+    found = level.summary
+    return (
+        level.level,
+        number(found.n) if found else "0",
+        quantity(found.sd, unit) if found and found.sd is not None else "",
+        percent(found.cv) if found and found.cv is not None else "",
+        quantity(found.mean, unit) if found else "",
+        quantity(found.p95, unit) if found else "",
+        interval(level.claim) if isinstance(level.claim, Claim) else "",
+        "best" if best else level.dropped,
+    )
+
+
+def tried(evidence: Evidence) -> Iterator[Section]:
+    """Tell of every batch, in order."""
+    if evidence.batches:
+        proved = "Each had to be proved in force before it was measured, and was put back afterwards."
+        ratios = "Ratios are mitigated over baseline, with 95 % intervals."
+        batches = (_batch(batch, evidence) for batch in evidence.batches)
+        yield Section("Mitigations tried", (Statement(f"{proved} {ratios}"), *batches))
+
+
+def _batch(batch: Batch, evidence: Evidence) -> Section:
+    applied = batch.applied
+    return Section(
+        f"{name_of(applied.mitigation, evidence)}, batch {applied.batch}: {_outcome(batch, evidence)}",
+        (
+            Statement(_ratios(batch, evidence), (batch.call.call_id, batch.comparing)),
+            *map(Note, applied.told),
+            Section(
+                "Command, and what was checked", (Command(applied.command), checks(batch)), folded=applied.in_force
+            ),
+        ),
+    )
+
+
+def _ratios(batch: Batch, evidence: Evidence) -> str:
+    claim = decided(batch, evidence)
+    if batch.compared is None or claim is None:
+        return ""
+    found, applied = batch.compared.comparison, batch.applied
+    alone = f" ({percent(claim.level)}; {p_value(claim.p_value)})" if isinstance(claim, Claim) else ""
+    failed = f", {applied.failed} runs failed" if applied.failed else ""
+    return (
+        f"Spread ratio {interval(claim)}{alone}, SD ratio {found.shown('sd')}, mean ratio {found.shown('mean')}, "
+        f"{applied.pairs} pairs{failed}. {disagreement(claim, found.claims['sd'])}".rstrip()
+    )
+
+
+def checks(batch: Batch) -> Table:
+    """Tabulate what was checked of a mitigation: knob, process, and whether its factor moved."""
+    rows = ((one.proof, one.what, one.expected, one.seen, "yes" if one.passed else "no") for one in _checks(batch))
+    return Table(CHECKED, tuple(rows))
 
 
 def _checks(batch: Batch) -> Iterator[Check]:
@@ -119,6 +231,46 @@ def decided(batch: Batch, evidence: Evidence) -> Claim | TooFew | None:
     return confirmations(evidence.run.record).get(batch.call.call_id, alone)
 
 
+class Untried(NamedTuple):
+    """A mitigation that was not applied, and why."""
+
+    candidate: Candidate
+    reason: str
+
+
+def untried(evidence: Evidence) -> tuple[Untried, ...]:
+    """Every mitigation of the factors looked up that no batch ran, with the reason."""
+    done = {batch.applied.mitigation for batch in evidence.batches}
+    refused = {refusal.mitigation: refusal.error for refusal in evidence.refusals}
+    return tuple(
+        Untried(candidate, refused.get(key) or _reason(candidate, evidence))
+        for key, candidate in evidence.candidates.items()
+        if key not in done
+    )
+
+
+def not_tried(evidence: Evidence) -> Iterator[Section]:
+    """Tell of them, with what a person can do."""
+    if left := untried(evidence):
+        yield Section("Not tried", tuple(map(_not_tried, left)))
+
+
+def _not_tried(left: Untried) -> Section:
+    one = left.candidate
+    return Section(
+        f"{one.name} (`{one.mitigation}`, scope {one.scope}): {left.reason}",
+        (
+            Statement(one.description),
+            Statement(one.when and f"When it helps: {one.when}"),
+            Statement(one.hurts and f"When it hurts: {one.hurts}"),
+            Listing(tuple(f"writes `{line}`" for line in one.writes)),
+            Listing(one.steps),
+            Command(one.command),
+        ),
+        folded=True,
+    )
+
+
 def _reason(candidate: Candidate, evidence: Evidence) -> str:
     if candidate.unmet:
         return "; ".join(candidate.unmet)
@@ -137,7 +289,21 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
     return "the budget or --max-mitigations ended before its turn"
 
 
-def _tries(factor: KnownFactor, evidence: Evidence, seen: set[str]) -> tuple[Try, ...]:
+def suspects(evidence: Evidence) -> tuple[tuple[KnownFactor, Sequence[Mitigation]], ...]:
+    """Factors that none of the counters read here could show, with mitigations that can be tried by hand."""
+    unseen = isinstance(evidence.verdict, Diagnosis) and isinstance(evidence.verdict.cause, NotVisible)
+    if not unseen or not evidence.profiles:
+        return ()
+    looks = evidence.run.record.succeeded("profile")
+    read = {column.name for call in looks for column in evidence.table(call).columns}
+    hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
+    hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
+    seen = {batch.applied.mitigation for batch in evidence.batches}
+    found = ((factor, _ready(factor, evidence, seen)) for factor in hidden)
+    return tuple(islice((one for one in found if one[1]), MOST_SUSPECTS))
+
+
+def _ready(factor: KnownFactor, evidence: Evidence, seen: set[str]) -> Sequence[Mitigation]:
     """Those that no suspect before has named; `seen` grows by them."""
     run = evidence.run
     busy = evidence.profiled.busy_cpus if evidence.profiled else None
@@ -145,4 +311,22 @@ def _tries(factor: KnownFactor, evidence: Evidence, seen: set[str]) -> tuple[Try
     fresh = [m for m in known if m.apply and m.key not in seen]
     ready = [m for m in fresh if not unmet(m.applies, run.machine, run.subject, busy)][:MOST_TRIES]
     seen |= {m.key for m in ready}
-    return tuple(Try(m.name, m.when, command_line(m, run.subject, run.machine)) for m in ready)
+    return ready
+
+
+def suspected(evidence: Evidence) -> Iterator[Section]:
+    """Tell of factors that no counter could show, with command lines to try."""
+    if found := suspects(evidence):
+        how = "Each command changes one thing; run it under `vgo-agent diagnose` and compare the CV."
+        sections = (Section(factor.name, tuple(_tries(factor, ready, evidence))) for factor, ready in found)
+        yield Section(
+            "Suspects without a counter",
+            (Statement(f"No counter of this run could have shown these. {how}"), *sections),
+        )
+
+
+def _tries(factor: KnownFactor, ready: Sequence[Mitigation], evidence: Evidence) -> Iterator[Block]:
+    yield Statement(factor.description)
+    for one in ready:
+        yield Statement(one.when)
+        yield Command(command_line(one, evidence.run.subject, evidence.run.machine), one.name)

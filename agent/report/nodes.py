@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from ...prompts.render import render
+from ...tools.document import Block, Command, Document, Figure, Headline, Note, Section, Statement, Table
 from ...tools.nodes.analyse import NodeComparison, NodeDeviation, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import Observations
 from ...tools.statistics.fleet.levels import Pooled
-from ..terminal import folded, table
+from ..render.html import html_page
 from .analysis import FACTORS, factors
 from .evidence import Evidence
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 
-HEADER = ("NODE", "RUNS", "MEDIAN", "SPEED RATIO", "P", "SPREAD RATIO", "P", "")
+Pictures = Mapping[str, str]
+"""SVG by name."""
+NO_PICTURES: Pictures = MappingProxyType({})
+NODES = ("node", "runs", "median", "speed ratio", "p", "spread ratio", "p", "")
 MOST_ROWS = 20
 MOST_EXPLAINED = 10
 LEVEL = 0.05
@@ -33,35 +37,62 @@ def summary(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: Re
     return {**found.model_dump(mode="json"), "effect": effect, "file": recorded.source, "notes": list(recorded.notes)}
 
 
-def text(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: RecordedRuns) -> str:
-    """Give the words of a terminal."""
-    shown, more = rows(found)
-    explaining = _factors(found)
-    words = render(
-        "nodes.txt.j2",
-        nodes=table(HEADER, shown) + more,
-        factors=table(FACTORS, explaining) if explaining else "",
-        notes=[*recorded.notes, *notes(found)],
-        **_sentences(found, pooled),
+def document(
+    found: NodeComparison,
+    pooled: WithinNodeEffect | None,
+    remarks: Sequence[str] = (),
+    pictures: Pictures = NO_PICTURES,
+) -> Document:
+    """Put everything in words; `remarks` are of the file that was read."""
+    effect = list(_effects(pooled)) if pooled else []
+    explained = found.within.verdict == "cause explained"
+    factors_within = Table([name.lower() for name in FACTORS], factors(found.within)[1][:5] if explained else [])
+    linked: tuple[Block, ...] = (
+        _within(found),
+        factors_within,
+        *_between_nodes(found),
+        *map(Note, (*remarks, *_notes(found))),
     )
-    return folded(words)
+    return Document(
+        f"{found.outcome} on {len(found.nodes)} nodes",
+        "nodes",
+        (
+            Headline(found.verdict, found.reason),
+            *_comparison(found, pictures),
+            *(Statement(line) for line in effect),
+            Section("What goes with slow runs", linked),
+        ),
+    )
 
 
-def _sentences(found: NodeComparison, pooled: WithinNodeEffect | None) -> dict[str, Any]:
-    """What the terminal and the page say alike."""
-    return {
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "shares": shares(found),
-        "differences": list(differences(found)),
-        "drain": drain(found),
-        "effect": list(_effects(pooled)) if pooled else [],
-        "within": within(found),
-        "between": list(between(found)),
-    }
+def hosts(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+    """Compare the hosts of a diagnosis, or say why that cannot be done; nothing where all runs were made on one."""
+    seen = evidence.seen
+    if isinstance(seen, str):
+        yield Section("Hosts", (Statement(seen),))
+    elif seen:
+        found = seen.found
+        # Within hosts and between them apart: a slow host must not make a factor of what differs there.
+        linked: tuple[Block, ...] = (_within(found), *_between_nodes(found), *map(Note, _notes(found)))
+        yield Section("Hosts", (Statement(found.reason), *_comparison(found, pictures), *linked))
 
 
-def shares(found: NodeComparison) -> str:
+def _comparison(found: NodeComparison, pictures: Pictures) -> Iterator[Block]:
+    """What a fleet and the hosts of a diagnosis say alike: odd nodes first, then the slowest."""
+    yield Statement(_shares(found))
+    yield Note(_drain(found), "Next")
+    marks = "Each mark is a run, each line the median of a node; odd nodes are triangles."
+    yield Figure("distributions", pictures.get("distributions", ""), marks)
+    bars = "Each node against the median node, with simultaneous 95 % intervals."
+    yield Figure("standings", pictures.get("standings", ""), bars)
+    ranked = sorted(found.nodes, key=lambda node: not node.odd)
+    yield Table(NODES, [_row(node, found.unit) for node in ranked[:MOST_ROWS]])
+    more = len(ranked) - MOST_ROWS
+    yield Statement(f"... and {number(more)} more (--json names all)" if more > 0 else "")
+    yield from map(Statement, _differences(found))
+
+
+def _shares(found: NodeComparison) -> str:
     """Say how much lies between nodes."""
     one = found.shares
     low, high = percent(one.interval.low, 2), percent(one.interval.high, 2)
@@ -70,14 +101,6 @@ def shares(found: NodeComparison) -> str:
         f"[{low}, {high}] of the variance lies between nodes ({one.method}); nodes differ by about "
         f"{percent(one.between_sd, 2)}, the runs of a node by {percent(one.within_sd, 2)}."
     )
-
-
-def rows(found: NodeComparison) -> tuple[list[tuple[str, ...]], str]:
-    """Rows to show: odd nodes first, then the slowest."""
-    ranked = sorted(found.nodes, key=lambda node: not node.odd)
-    more = len(ranked) - MOST_ROWS
-    words = f"\n... and {number(more)} more (--json names all)" if more > 0 else ""
-    return [_row(node, found.unit) for node in ranked[:MOST_ROWS]], words
 
 
 def _row(node: NodeSummary, unit: str) -> tuple[str, ...]:
@@ -92,7 +115,7 @@ def _cells(one: NodeDeviation | None) -> tuple[str, str]:
     return ratio(one.ratio, one.interval.low, one.interval.high), p_cell(one.p_value)
 
 
-def differences(found: NodeComparison) -> Iterator[str]:
+def _differences(found: NodeComparison) -> Iterator[str]:
     """Say where each odd node stands out."""
     for node in [node for node in found.nodes if node.odd][:MOST_EXPLAINED]:
         if not node.differs:
@@ -102,7 +125,7 @@ def differences(found: NodeComparison) -> Iterator[str]:
         yield f"{node.name} stands out in {', '.join(parts)}."
 
 
-def drain(found: NodeComparison) -> str:
+def _drain(found: NodeComparison) -> str:
     """Say what taking bad nodes out would do; that is no proof of what is wrong with them."""
     one = found.drained
     if one is None:
@@ -134,30 +157,26 @@ def _between(value: float, interval: Any) -> str:
     return ratio(value, interval.low, interval.high)
 
 
-def within(found: NodeComparison) -> str:
+def _within(found: NodeComparison) -> Statement:
     """Say what was found about the runs of each node."""
     one = found.within
-    return f"Within nodes: {one.verdict}. {one.reason}".rstrip()
+    return Statement(f"Within nodes: {one.verdict}. {one.reason}".rstrip())
 
 
-def _factors(found: NodeComparison) -> list[tuple[str, ...]]:
-    return factors(found.within)[1][:5] if found.within.verdict == "cause explained" else []
-
-
-def between(found: NodeComparison) -> Iterator[str]:
+def _between_nodes(found: NodeComparison) -> Iterator[Statement]:
     """Name what goes with the level of nodes."""
     if not found.between:
-        yield "Between nodes: too few nodes to rank columns by them (six are needed)."
+        yield Statement("Between nodes: too few nodes to rank columns by them (six are needed).")
         return
     told = [one for one in found.between if one.p_value <= LEVEL]
     if not told:
-        yield "Between nodes: no column follows their level by more than luck."
+        yield Statement("Between nodes: no column follows their level by more than luck.")
     for one in told:
         linked = f"rank correlation {one.correlation:.2f}, {p_value(one.p_value)}"
-        yield f"Between nodes: {one.name} follows their level ({linked})."
+        yield Statement(f"Between nodes: {one.name} follows their level ({linked}).")
 
 
-def notes(found: NodeComparison) -> Iterator[str]:
+def _notes(found: NodeComparison) -> Iterator[str]:
     """Give the warnings, and what the numbers rest on."""
     if found.alike:
         yield (
@@ -185,28 +204,11 @@ def save(
     from .strips import distributions
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
-    files = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
-    files["nodes.json"] = json.dumps(found.model_dump(mode="json"), indent=2) + "\n"
-    files["nodes.csv"] = _csv(found)
-    files["nodes.html"] = _page(found, pooled, drawn, command)
-    save_files(folder, files)
-
-
-def _page(found: NodeComparison, pooled: WithinNodeEffect | None, drawn: dict[str, str], command: str) -> str:
-    shown, more = rows(found)
-    return render(
-        "nodes.html.j2",
-        title=f"{found.outcome} on {len(found.nodes)} nodes",
-        command=command,
-        head=HEADER,
-        rows=shown,
-        more=more.strip(),
-        factor_head=FACTORS,
-        factors=_factors(found),
-        notes=list(notes(found)),
-        pictures={name: Markup(svg) for name, svg in drawn.items()},
-        **_sentences(found, pooled),
-    )
+    page = document(found, pooled, pictures=drawn)
+    page = replace(page, blocks=(Command(command, "The command that gives this page"), *page.blocks))
+    pictures = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
+    described = json.dumps(found.model_dump(mode="json"), indent=2) + "\n"
+    save_files(folder, {**pictures, "nodes.json": described, "nodes.csv": _csv(found), "nodes.html": html_page(page)})
 
 
 def _csv(found: NodeComparison) -> str:
@@ -228,34 +230,12 @@ def _csv(found: NodeComparison) -> str:
     return pd.DataFrame(rows).to_csv(index=False)
 
 
-def hosts_story(evidence: Evidence) -> dict[str, Any] | None:
-    """Put what was seen in words; None where all runs were made on one host."""
-    seen = evidence.seen
-    if seen is None:
-        return None
-    if isinstance(seen, str):
-        return {"reason": seen, "shares": "", "drain": "", "listed": (), "more": "", "lines": ()}
-    found = seen.found
-    listed, more = rows(found)
-    # Within hosts and between them apart: a slow host must not make a factor of what differs there.
-    factors = (within(found), *between(found))
-    return {
-        "reason": found.reason,
-        "shares": shares(found),
-        "head": HEADER,
-        "listed": listed,
-        "more": more.strip(),
-        "drain": drain(found),
-        "lines": (*differences(found), *factors, *notes(found)),
-    }
-
-
-def pictures(evidence: Evidence) -> Mapping[str, str]:
+def pictures(evidence: Evidence) -> Pictures:
     """Draw the runs of each host, and how hosts compare."""
     seen = evidence.seen
     if seen is None or isinstance(seen, str):
-        return {"hosts": "", "standings": ""}
+        return NO_PICTURES
     from .fleet_figures import standings  # Matplotlib takes its time
     from .strips import distributions
 
-    return {"hosts": distributions(*seen), "standings": standings(seen.found)}
+    return {"distributions": distributions(*seen), "standings": standings(seen.found)}

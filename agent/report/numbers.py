@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ...tools.statistics.spread import ArmSummary
 from ...tools.statistics.values import IntervalEstimate
 from ..progress import ASCII_BARS, BARS, bar_line, bins
-from .story import Fact
 
+Fact = tuple[str, str]
+"""A name with what is known of it."""
 ABSENT = "–"
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _BYTES = {"GiB": 2.0**30, "MiB": 2.0**20, "KiB": 2.0**10, "bytes": 1.0}
@@ -93,22 +94,22 @@ def p_cell(p: float | None) -> str:
 WIDTH = 60
 
 
-def statistics(outcome: ArmSummary, interval: IntervalEstimate | None, unit: str) -> list[Fact]:
+def statistics(outcome: ArmSummary, interval: IntervalEstimate | None, unit: str) -> tuple[Fact, ...]:
     """Name every statistic with its value, in the unit that suits the median."""
     show = scale(unit, outcome.median).show
     known = f" (95 %: {show(interval.low)} to {show(interval.high)})" if interval else ""
-    return [
-        Fact("mean", show(outcome.mean)),
-        Fact("median", show(outcome.median)),
-        Fact("SD", show(outcome.sd) + known),
-        Fact("MAD", show(outcome.mad)),
-        Fact("IQR", show(outcome.iqr)),
-        Fact("p95", show(outcome.p95)),
-        Fact("p99", show(outcome.p99)),
-        Fact("CV", percent(outcome.cv)),
-        Fact("range", f"{show(outcome.minimum)} to {show(outcome.maximum)}"),
-        Fact("runs", number(outcome.n)),
-    ]
+    return (
+        ("mean", show(outcome.mean)),
+        ("median", show(outcome.median)),
+        ("SD", show(outcome.sd) + known),
+        ("MAD", show(outcome.mad)),
+        ("IQR", show(outcome.iqr)),
+        ("p95", show(outcome.p95)),
+        ("p99", show(outcome.p99)),
+        ("CV", percent(outcome.cv)),
+        ("range", f"{show(outcome.minimum)} to {show(outcome.maximum)}"),
+        ("runs", number(outcome.n)),
+    )
 
 
 def histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> tuple[str, ...]:

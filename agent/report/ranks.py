@@ -11,29 +11,35 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ...prompts.render import render
-from ...tools.mpi.analyse import of_ranks
+from ...tools.document import SHARE, Block, Cell, Document, Headline, Note, Section, Statement, Table, TableColumn
 from ...tools.mpi.rank_summary import HostRanks, Ranks, RankSummary
-from ...tools.mpi.rows import RankRows, rank_rows, ranks_csv
-from ..terminal import folded, table
+from ...tools.mpi.rows import RankRows, ranks_csv
+from ..render.terminal import terminal_text
 from .evidence import Evidence
-from .numbers import number, p_cell, p_value, percent, quantity
+from .numbers import ABSENT, number, p_cell, p_value, percent
 
-HEADER = (
-    "RANK",
-    "HOST",
-    "CPUS",
-    "OUTSIDE MPI",
-    "WAITING",
-    "PREEMPTED",
-    "MIGRATED",
-    "SLOWEST IN [95 %]",
-    "P",
-    "OF SLOW RUNS",
-    "VARIANCE [95 %]",
-    "P",
+RANKS = (
+    "rank",
+    "host",
+    "CPUs",
+    TableColumn("outside MPI", "s"),
+    TableColumn("waiting", SHARE, 2),
+    TableColumn("preempted", digits=2),
+    TableColumn("migrated", digits=2),
+    "slowest in [95 %]",
+    "p",
+    TableColumn("of slow runs", SHARE, 2),
+    "variance [95 %]",
+    "p",
 )
-HOST_HEADER = ("HOST", "RANKS", "OUTSIDE MPI", "HAS THE SLOWEST IN", "VARIANCE [95 %]", "P")
+HOSTS = (
+    "host",
+    "ranks",
+    TableColumn("outside MPI", "s"),
+    TableColumn("has the slowest in", SHARE, 2),
+    "variance [95 %]",
+    "p",
+)
 MOST_ROWS = 16
 MOST_PLACED = 4
 LEVEL = 0.05
@@ -47,26 +53,13 @@ def summary(found: Ranks, source: str) -> dict[str, Any]:
 
 def text(found: Ranks) -> str:
     """Give the words of a terminal."""
-    rows = shown(found)
-    more = len(found.ranks) - len(rows)
-    rest = f"\n... and {more} more (--json names all)" if more else ""
-    hosts = host_rows(found)
-    return folded(
-        render(
-            "ranks.txt.j2",
-            verdict=found.verdict,
-            reason=found.reason,
-            runs=runs(found),
-            ranks=table(HEADER, rows) + rest,
-            hosts=table(HOST_HEADER, hosts) if hosts else "",
-            why=list(why(found)),
-            placed=list(places(found)),
-            notes=list(found.notes),
-        )
-    )
+    more = len(found.ranks) - MOST_ROWS
+    rest = f"... and {more} more (--json names all)" if more > 0 else ""
+    head = (Headline(found.verdict, found.reason), Statement(_unevenness(found)), _rank_table(found), Statement(rest))
+    return terminal_text(Document(found.verdict, "ranks", (*head, _host_table(found), *_statements(found))))
 
 
-def runs(found: Ranks) -> str:
+def _unevenness(found: Ranks) -> str:
     """Say how unevenly the ranks compute, and what that has to do with the outcome."""
     return (
         f"{number(found.runs)} runs of {found.outcome} with {number(len(found.ranks))} ranks: the ranks wait "
@@ -76,24 +69,24 @@ def runs(found: Ranks) -> str:
     )
 
 
-def shown(found: Ranks) -> list[tuple[str, ...]]:
-    """Give the lines of the table: of many ranks, those that say most."""
+def _rank_table(found: Ranks) -> Table:
+    """Tabulate the ranks: of many, those that say most."""
     ranked = sorted(found.ranks, key=lambda one: (one.rank != found.rank, -one.explained, -one.slowest))
-    return [_row(one) for one in sorted(ranked[:MOST_ROWS], key=lambda one: one.rank)]
+    return Table(RANKS, [_row(one) for one in sorted(ranked[:MOST_ROWS], key=lambda one: one.rank)])
 
 
-def _row(one: RankSummary) -> tuple[str, ...]:
+def _row(one: RankSummary) -> tuple[Cell, ...]:
     return (
-        str(one.rank),
-        one.host or "–",
-        one.cpus or "–",
-        quantity(one.own_s, "s"),
-        percent(one.waiting, 2),
-        number(one.preemptions, 2),
-        number(one.migrations, 2),
+        one.rank,
+        one.host or ABSENT,
+        one.cpus or ABSENT,
+        one.own_s,
+        one.waiting,
+        one.preemptions,
+        one.migrations,
         _shares(one.slowest, one.interval.low, one.interval.high),
         p_cell(one.p_slowest),
-        percent(one.slowest_of_slow, 2),
+        one.slowest_of_slow,
         _shares(one.explained, one.explained_interval.low, one.explained_interval.high),
         p_cell(one.p_explained),
     )
@@ -103,7 +96,7 @@ def _shares(share: float, low: float, high: float) -> str:
     return f"{percent(share, 2)} [{percent(low, 2)}, {percent(high, 2)}]"
 
 
-def why(found: Ranks) -> Iterator[str]:
+def _why(found: Ranks) -> Iterator[str]:
     """Say what is different about the rank that is meant."""
     yield from _of_host(found)
     one = next((one for one in found.ranks if one.rank == found.rank), None)
@@ -134,20 +127,15 @@ def _of_host(found: Ranks) -> Iterator[str]:
             )
 
 
-def host_rows(found: Ranks) -> list[tuple[str, ...]]:
-    """Give the lines of the table of hosts, those that say most first; none for one host."""
+def _host_table(found: Ranks) -> Table:
+    """Tabulate the hosts, those that say most first; nothing for one host."""
     ranked = sorted(found.hosts, key=lambda one: (one.host != found.host, -one.explained, -one.slowest))
-    return [
-        (
-            one.host,
-            number(len(one.ranks)),
-            quantity(one.own_s, "s"),
-            percent(one.slowest, 2),
-            _shares(one.explained, one.explained_interval.low, one.explained_interval.high),
-            p_cell(one.p_explained),
-        )
-        for one in ranked[:MOST_ROWS]
-    ]
+    return Table(HOSTS, [_host(one) for one in ranked[:MOST_ROWS]])
+
+
+def _host(one: HostRanks) -> tuple[Cell, ...]:
+    explained = _shares(one.explained, one.explained_interval.low, one.explained_interval.high)
+    return one.host, len(one.ranks), one.own_s, one.slowest, explained, p_cell(one.p_explained)
 
 
 def _on_cpu(share: float) -> str:
@@ -158,7 +146,7 @@ def _on_cpu(share: float) -> str:
     return f"{words}: the rest it is off its CPU, pre-empted, asleep, or waiting for a disk."
 
 
-def places(found: Ranks) -> Iterator[str]:
+def _places(found: Ranks) -> Iterator[str]:
     """Name the places that change how long a rank computes."""
     telling = [one for one in found.placed if one.p_value <= LEVEL]
     for one in telling[:MOST_PLACED]:
@@ -184,43 +172,33 @@ def save(rows: RankRows, path: Path) -> None:
         raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --save.") from error
 
 
-def explaining(evidence: Evidence) -> RankRows | None:
-    """The ranks of the runs that explain; None where none told of itself, or rows are samples of a run."""
-    profiled = evidence.runs_explained
-    if profiled is None or profiled.sampled:
-        return None
-    frame = profiled.table.frame
-    try:
-        found = rank_rows(profiled.table.names, lambda name: frame[name].tolist())
-    except VgoError:
-        return None
-    return found if found.runs.size else None
-
-
 def csv_of(evidence: Evidence) -> bytes | None:
     """One line a run and rank; `run` is the `order` of the run in its profile."""
-    rows, profiled = explaining(evidence), evidence.runs_explained
+    rows, profiled = evidence.ranked_runs, evidence.runs_explained
     if rows is None or profiled is None:
         return None
     return ranks_csv(replace(rows, runs=profiled.table.frame["order"].to_numpy(dtype=np.int64)[rows.runs]))
 
 
-def story(evidence: Evidence) -> dict[str, Any] | None:
-    """Tell of the ranks in a report; None where the program is not known to have any."""
-    found = _found(evidence)
-    if found is None or isinstance(found, str):
-        return {"sentence": found, "rows": ()} if found else None
-    return {
-        "sentence": f"{found.verdict.capitalize()}. {found.reason} {runs(found)}",
-        "head": HEADER,
-        "rows": shown(found),
-        "lines": (*why(found), *places(found), *found.notes),
-    }
+def section(evidence: Evidence) -> Iterator[Section]:
+    """Tell of the ranks in a report; nothing where the program is not known to have any."""
+    found, calls = evidence.ranks, evidence.calls("profile")[-1:]
+    if isinstance(found, str):
+        yield Section("The ranks", (Statement(found, calls),))
+    elif found:
+        told = Statement(f"{found.verdict.capitalize()}. {found.reason} {_unevenness(found)}", calls)
+        file = Statement("One line a run and rank: `ranks.csv`.")
+        yield Section("The ranks", (told, _rank_table(found), _host_table(found), *_statements(found), file))
+
+
+def _statements(found: Ranks) -> Iterator[Block]:
+    yield from map(Statement, (*_why(found), *_places(found)))
+    yield from map(Note, found.notes)
 
 
 def remarks(evidence: Evidence) -> Iterator[str]:
     """Name the rank that slow runs wait for."""
-    found = _found(evidence)
+    found = evidence.ranks
     if not isinstance(found, Ranks) or found.verdict not in ("one rank", "one host"):
         return
     ranks = [one for one in found.ranks if one.rank == found.rank]
@@ -232,18 +210,3 @@ def remarks(evidence: Evidence) -> Iterator[str]:
         f"{found.reason} Its time outside MPI beyond {others} goes with {percent(one.explained, 2)} "
         f"[{percent(low, 2)}, {percent(high, 2)}] of the variance; {where}the report has all ranks."
     )
-
-
-def _found(evidence: Evidence) -> Ranks | str | None:
-    """Look at the ranks; a sentence where that cannot be done."""
-    rows, profiled = explaining(evidence), evidence.runs_explained
-    if rows is None or profiled is None:
-        return None
-    subject, limits = evidence.run.subject, evidence.run.limits
-    outcome, lower = profiled.outcome[rows.runs], subject.lower_is_better
-    try:
-        return of_ranks(
-            rows, outcome, subject.outcome, subject.unit, lower_is_better=lower, alpha=limits.alpha, seed=limits.seed
-        )
-    except VgoError as error:
-        return str(error)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from markupsafe import Markup
 
-from ...prompts.render import render
 from ...tools.candidates import ORDER
 from ...tools.findings import Batch
 from ...tools.mpi.rows import RANKS
 from ...tools.run_table import PairedOutcomes
 from ..record import FinishedRun
+from ..render.html import html_page
+from ..render.markdown import markdown_page
 from . import nodes
+from .diagnosis import document
 from .evidence import Evidence, gather, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
 from .numbers import number
 from .ranks import csv_of
 from .strips import levels_figure
 from .tables import runs_md
-from .tell import tell
 from .tree_figure import tree
 
 
@@ -109,12 +109,10 @@ def _scatter(evidence: Evidence) -> str:
 def outputs(run: FinishedRun) -> dict[str, bytes]:
     """Make every file, by name; the same run gives the same bytes."""
     evidence = gather(run)
-    story = tell(evidence)
-    drawn = {name: Markup(svg) for name, svg in pictures(evidence).items()}
     ranks = csv_of(evidence)
     return {
         **({RANKS: ranks} if ranks else {}),
         "runs.md": runs_md(run),
-        "report.md": render("report.md.j2", story=story).encode(),
-        "report.html": render("report.html.j2", story=story, pictures=drawn).encode(),
+        "report.md": markdown_page(document(evidence)).encode(),
+        "report.html": html_page(document(evidence, pictures(evidence))).encode(),
     }

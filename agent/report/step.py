@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...prompts.render import render
 from ...tools.base import Result
+from ...tools.document import Block, Command, Document, Facts, Note, Section, Statement, Table
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.statistics.shape.describe import describe
 from ...tools.statistics.spread import log_sd_interval
+from ..render.terminal import terminal_text
 from ..step import StepResult
-from ..terminal import folded, table
 from . import factors
+from .diagnosis import typed
 from .numbers import histogram, number, statistics
 from .remarks import findings, of_form
-from .story import Fact
-from .tell import typed
 
-HEADER = ("LAYERS ON", "RUNS", "MEAN SHIFTS", "SD SHIFTS", "")
 MOST_HIDDEN = 12
 CTRL_C = "Ctrl-C"
 
@@ -46,51 +44,52 @@ def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
     """Give the words of a terminal; `fancy` where it can show block characters."""
     match stepped.result:
         case MeasureResult() as measured:
-            words = _measured(stepped, measured, fancy)
+            blocks = _measured(stepped, measured, fancy)
         case ProfileResult() as profiled:
-            words = _profiled(stepped, profiled, fancy)
+            blocks = _profiled(stepped, profiled, fancy)
         case other:
             raise TypeError(f"no words for {other}")
-    kept, paths = str(stepped.folder), [str(path) for path in saved]
-    return folded(render("step.txt.j2", kept=kept, saved=paths, after=_after(stepped.result, saved), **words))
+    files = (f"Kept in {stepped.folder}", *(f"Saved: {path}" for path in saved))
+    after = Note(_after(stepped.result, saved), "Next")
+    return terminal_text(Document("", stepped.request.kind, (*blocks, *map(Statement, files), after)))
 
 
-def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> dict[str, Any]:
-    unit = stepped.request.subject.unit
+def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> Iterator[Block]:
+    subject = stepped.request.subject
     counted = [row["outcome"] for row in stepped.rows if row["ok"] == 1]
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
-    subject = stepped.request.subject
-    return {
-        "sentence": f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; "
-        f"stopped by {_ended(stepped) or measured.stopped_by}{reason}.",
-        "facts": statistics(measured.outcome, measured.sd_interval, unit),
-        "picture": histogram(counted[measured.warm_up :], unit, fancy),
-        "findings": list(findings(measured, unit)),
-        "layers": "",
-        "hidden": (),
-        "notes": [note for note in (measured.unusable, measured.launcher and measured.launcher.words) if note],
-    }
+    ended = f"stopped by {_ended(stepped) or measured.stopped_by}{reason}"
+    yield Statement(f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; {ended}.")
+    yield Facts(statistics(measured.outcome, measured.sd_interval, subject.unit))
+    yield _histogram(counted[measured.warm_up :], subject.unit, fancy)
+    yield from map(Statement, findings(measured, subject.unit))
+    yield Note(measured.unusable)
+    yield Note(measured.launcher.words if measured.launcher else "")
 
 
-def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> dict[str, Any]:
-    subject = stepped.request.subject
-    counted = profiled_outcomes(stepped)
+def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iterator[Block]:
+    subject, counted = stepped.request.subject, profiled_outcomes(stepped)
     bare = f", {number(profiled.bare.n)} bare ones between" if profiled.bare else ""
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
     failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
-    hidden = [Fact(name, reason) for name, reason in profiled.hidden.items()]
+    with_columns = f"{subject.counted} with {number(profiled.columns)} columns"
+    yield Statement(f"{typed(subject)}: {number(len(counted))} {with_columns}{bare}{failed}{ended}.")
+    yield Facts(statistics(profiled.outcome, log_sd_interval(counted), subject.unit))
+    yield _histogram(counted, subject.unit, fancy)
+    yield from map(
+        Statement, (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
+    )
+    yield Table(factors.SHIFTS, factors.shift_rows(profiled))
+    hidden = tuple(profiled.hidden.items())
     more = len(hidden) - MOST_HIDDEN
-    return {
-        "sentence": f"{typed(subject)}: {number(len(counted))} {subject.counted} with "
-        f"{number(profiled.columns)} columns{bare}{failed}{ended}.",
-        "facts": statistics(profiled.outcome, log_sd_interval(counted), subject.unit),
-        "picture": histogram(counted, subject.unit, fancy),
-        "findings": [*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit)],
-        "layers": table(HEADER, factors.layer_rows(profiled)),
-        "hidden": [*hidden[:MOST_HIDDEN], *([Fact(f"... and {more} more", "(--json)")] if more > 0 else [])],
-        "notes": [*factors.of_profile(profiled), *factors.missing_cells(stepped.rows)],
-    }
+    rest = ((f"... and {more} more", "(--json)"),) if more > 0 else ()
+    yield Section("Not shown here", (Facts((*hidden[:MOST_HIDDEN], *rest)),))
+    yield from map(Note, (*factors.of_profile(profiled), *factors.missing_cells(stepped.rows)))
+
+
+def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Command:
+    return Command("\n".join(histogram(outcomes, unit, fancy)), language="")
 
 
 def profiled_outcomes(stepped: StepResult) -> list[float]:

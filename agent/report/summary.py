@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from ...prompts.render import render
-from ...tools.remedies import broken, not_accepted
+from ...tools.document import Command, Document, Headline, Note, Statement, Table
+from ...tools.remedies import broken, not_accepted, values_of
 from ...tools.verdict import confirmed, left_for_time, title, to_json
 from ...tools.verdict_words import headline
 from ..record import FinishedRun
-from ..terminal import folded
+from ..render.terminal import terminal_text
 from . import failing
+from .diagnosis import sentence
 from .evidence import Evidence, gather
-from .further import resume_command
-from .mitigations import suspects, untried
+from .further import resume_command, steps
+from .mitigations import arms, checks, level_table
 from .remarks import warnings
-from .tell import verdict_words
-from .trial import details, values
 
 MOST_STEPS = 3
 MOST_WARNINGS = 3
@@ -44,25 +44,23 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         "run_dir": run.run_dir,
         "warnings": list(warnings(evidence)),
         "tip": run.tip,
-        **values(evidence),
+        **_trial(evidence),
     }
 
 
 def text(run: FinishedRun) -> str:
     """Give the words that end a diagnosis on a terminal."""
     evidence = gather(run)
-    sentence, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
-    words = render(
-        "summary.txt.j2",
-        title=title(evidence.verdict),
-        sentence=sentence,
-        command=proof.command if (proof := confirmed(evidence.verdict)) else "",
-        details=details(evidence),
-        steps=steps[:MOST_STEPS],
-        warnings=warnings(evidence)[:MOST_WARNINGS],
-        run_dir=run.run_dir,
+    proof = confirmed(evidence.verdict)
+    blocks = (
+        Headline(title(evidence.verdict), sentence(evidence)),
+        Command(proof.command if proof else ""),
+        *(_tables(evidence) if run.plan.mitigation else ()),
+        *(Note(remark) for remark in warnings(evidence)[:MOST_WARNINGS]),
+        *(Note(step, "Next") for step in steps(evidence)[:MOST_STEPS]),
+        Statement(f"Report: {run.run_dir}/report.html"),
     )
-    return folded(words)
+    return terminal_text(Document("", "diagnosis", blocks))
 
 
 def _baseline(evidence: Evidence) -> dict[str, Any] | None:
@@ -71,3 +69,34 @@ def _baseline(evidence: Evidence) -> dict[str, Any] | None:
     outcome = evidence.measured.outcome
     numbers = {name: getattr(outcome, name) for name in ("n", "median", "mean", "sd", "cv", "p95", "p99")}
     return {**numbers, "unit": evidence.run.subject.unit}
+
+
+def _tables(evidence: Evidence) -> Iterator[Table]:
+    """Tabulate what `try` and `tune` answer beside the verdict: levels, arms of the last batch, checks."""
+    unit = evidence.run.subject.unit
+    if evidence.screened:
+        yield level_table(evidence.screened, unit)
+    if evidence.comparisons:
+        yield arms(evidence.comparisons[-1].comparison, unit)
+    if evidence.batches:
+        yield checks(evidence.batches[-1])
+
+
+def _trial(evidence: Evidence) -> dict[str, Any]:
+    """What `--json` has beside the verdict; empty where the user chose no mitigation."""
+    plan, screened = evidence.run.plan, evidence.screened
+    if not plan.mitigation:
+        return {}
+    last = evidence.batches[-1] if evidence.batches else None
+    comparison = evidence.comparisons[-1].comparison if evidence.comparisons else None
+    return {
+        "mitigation": plan.mitigation,
+        "values": values_of(evidence.run.record, plan),
+        "by_hand": plan.by_hand,
+        "after": plan.after or None,
+        "in_force": last.applied.in_force if last else None,
+        "checks": [check.model_dump(mode="json") for check in last.applied.checks] if last else [],
+        "moved": [moved.model_dump(mode="json") for moved in last.compared.moved] if last and last.compared else [],
+        "comparison": comparison.model_dump(mode="json", exclude={"described": {"shifts"}}) if comparison else None,
+        "screening": screened.model_dump(mode="json", exclude={"summary"}) if screened else None,
+    }

@@ -7,13 +7,14 @@ import io
 import json
 from collections.abc import Iterator
 
-from ...prompts.render import render
 from ...tools.apply_mitigation import ApplyResult
 from ...tools.case import Finished, Record
+from ...tools.document import Command, Document, Section, Statement, Table
 from ...tools.findings import Findings
 from ...tools.row import FIXED, RUNS
 from ..record import FinishedRun
-from .story import Fact
+from ..render.markdown import markdown_page
+from .numbers import Fact
 
 LEADING = ("call", "tool", "batch", "block")
 _MEANINGS = {
@@ -59,7 +60,7 @@ def absent(run: FinishedRun) -> tuple[Fact, ...]:
     grouped: dict[str, list[str]] = {}
     for name, reason in {**run.machine.absent, **columns}.items():
         grouped.setdefault(reason, []).append(name)
-    return tuple(Fact(", ".join(names), reason) for reason, names in grouped.items())
+    return tuple((", ".join(names), reason) for reason, names in grouped.items())
 
 
 def runs_md(run: FinishedRun) -> bytes:
@@ -70,13 +71,24 @@ def runs_md(run: FinishedRun) -> bytes:
         "machine": run.machine.model_dump(mode="json"),
         "planner": run.planner,
     }
-    return render(
-        "runs.md.j2",
-        facts=json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False),
-        columns=list(_columns(run)),
-        absent=absent(run),
-        lower_is_better=run.subject.lower_is_better,
-    ).encode()
+    told = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False)
+    better = "Lower" if run.subject.lower_is_better else "Higher"
+    blocks = (
+        Statement(
+            "`runs.csv` holds one row for each run of the program, over all steps of the diagnosis; a metric that a "
+            f"step did not read is empty. {better} outcomes are better."
+        ),
+        Section("System under test and options", (Command(told, language="json"),)),
+        Section("Columns", (Table(("column", "unit", "role", "layer", "meaning"), tuple(_columns(run))), _ROLES)),
+        Section("Not available on this machine", (Table(("source", "reason"), absent(run)),)),
+    )
+    return markdown_page(Document("The runs", "run table", blocks)).encode()
+
+
+_ROLES = Statement(
+    "Roles: an `outcome` is what a run is judged by; a `factor` may explain slow runs; a `consequence` grows because a "
+    "run is slow, so it explains nothing; a `setting` describes how the run was made."
+)
 
 
 def _measuring(record: Record) -> list[Finished]:
@@ -94,7 +106,7 @@ def _columns(run: FinishedRun) -> Iterator[tuple[str, ...]]:
     for name in (*LEADING, *FIXED):
         words, its_unit = _MEANINGS[name]
         role = "outcome" if name == "outcome" else "setting"
-        yield name, its_unit.format(unit=unit), role, "", words
+        yield f"`{name}`", its_unit.format(unit=unit), role, "", words
     headers = (_split(run.record.store.get(call.artefacts[RUNS]))[0] for call in _measuring(run.record))
     read = {name for header in headers for name in header}
     left = read - set(FIXED)
@@ -103,4 +115,4 @@ def _columns(run: FinishedRun) -> Iterator[tuple[str, ...]]:
         left -= found.keys()
         for name, column in found.items():
             words = f"{column.description} ({column.source})" if column.source else column.description
-            yield name, column.unit, column.role, layer.key, words
+            yield f"`{name}`", column.unit, column.role, layer.key, words

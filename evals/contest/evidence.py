@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from ...agent.record import FinishedRun, bodies
+from ...agent.render.markdown import markdown_page
+from ...agent.report.diagnosis import document
 from ...agent.report.evidence import Evidence, gather
-from ...agent.report.tell import tell
 from ...agent.transcript import ToolEnd, VerdictGiven
-from ...prompts.render import render
 from ...tools.claim import Claim, TooFew, claims
 from ...tools.compare import arms_in
 from ...tools.comparison import Comparison
@@ -42,7 +42,7 @@ def problems(run: FinishedRun) -> Iterator[str]:
     evidence = gather(run)
     yield from _cited(evidence)
     yield from _said(evidence)
-    yield from misquoted(evidence, render("report.md.j2", story=tell(evidence)))
+    yield from misquoted(evidence, markdown_page(document(evidence)))
 
 
 def misquoted(evidence: Evidence, report: str) -> Iterator[str]:

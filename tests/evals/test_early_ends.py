@@ -8,10 +8,11 @@ import pytest
 
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.report.diagnosis import sentence
 from vgo_agent.agent.report.evidence import gather
-from vgo_agent.agent.report.mitigations import suspects, untried
+from vgo_agent.agent.report.further import steps
+from vgo_agent.agent.report.mitigations import untried
 from vgo_agent.agent.report.remarks import warnings
-from vgo_agent.agent.report.tell import verdict_words
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.folders import CASES
 from vgo_agent.evals.recorded.recorded_case import USUAL, RecordedCase, read_case
@@ -58,8 +59,7 @@ def test_what_ended_the_search_is_told_as_it_was(case: RecordedCase, last: str, 
         assert all("at 30 runs" in warning and "--max-runs" not in warning for warning in told)
         left = undecided(evidence.verdict)
         assert left and left.ended_by == "planner"
-        sentence, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
-        assert words in sentence and "`--planner rules`" in steps[0]
+        assert words in sentence(evidence) and "`--planner rules`" in steps(evidence)[0]
         reasons = {row.reason for row in untried(evidence)}
         assert ("the planner ended before its turn" in reasons) == (last in ("look_up", "compare"))
         assert not any("budget" in reason for reason in reasons)

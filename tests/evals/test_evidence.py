@@ -11,15 +11,15 @@ import pytest
 
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import FinishedRun
+from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.report.diagnosis import document
 from vgo_agent.agent.report.evidence import gather
-from vgo_agent.agent.report.tell import tell
 from vgo_agent.agent.transcript import ToolEnd, VerdictGiven
 from vgo_agent.evals.contest import loop
 from vgo_agent.evals.contest.evidence import misquoted, problems
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.passages import NUMBER, Passage, passages, unfounded
 from vgo_agent.evals.recorded.recorded_case import read_case
-from vgo_agent.prompts.render import render
 from vgo_agent.tools.case import Record
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.verdict import (
@@ -89,7 +89,7 @@ class Files:
 
 
 def report(run: FinishedRun) -> str:
-    return render("report.md.j2", story=tell(gather(run)))
+    return markdown_page(document(gather(run)))
 
 
 def with_verdict(run: FinishedRun, verdict: Verdict) -> FinishedRun:

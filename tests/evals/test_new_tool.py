@@ -15,8 +15,9 @@ from vgo_agent.agent.planners.base import Choice, View, menu
 from vgo_agent.agent.planners.compact import WORDS
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies
+from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.report.diagnosis import document
 from vgo_agent.agent.report.evidence import gather
-from vgo_agent.agent.report.tell import tell
 from vgo_agent.agent.session_view.view import view_of
 from vgo_agent.agent.transcript import Decision, ToolEnd
 from vgo_agent.evals.contest.contestants import RandomLegal
@@ -24,7 +25,6 @@ from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn
-from vgo_agent.prompts.render import render
 from vgo_agent.tools.base import Arguments, Outcome, Result
 from vgo_agent.tools.case import Case, Record
 from vgo_agent.tools.registry import TOOLS
@@ -96,7 +96,7 @@ def test_it_is_offered_chosen_run_told_and_shown(tmp_path: Path) -> None:
     case = read_case(made_case(tmp_path, "noise"))
     with PlannerContestant("keeping", lambda _: Keeping()).diagnosed(case.shown, 1) as done:
         events, evidence = done.transcript.events, gather(done.finished)
-        report = render("report.md.j2", story=tell(evidence))
+        report = markdown_page(document(evidence))
     assert any(menu(view)["autocorrelate"] == (Slot(("lag",), ((1,), (2,))),) for view in SEEN[1:])
     (decision,) = (one for one in bodies(events, Decision) if one.tool == "autocorrelate")
     assert (decision.arguments, decision.origin) == ({"lag": 1}, "rules")

@@ -18,12 +18,12 @@ def test_every_template_parses() -> None:
 
 def test_a_missing_variable_is_an_error_and_not_a_blank() -> None:
     with pytest.raises(UndefinedError):
-        render("summary.txt.j2", verdict="mitigated")
+        render("page.html.j2", heading="Steady")
 
 
 def test_a_template_says_by_its_name_how_it_is_escaped() -> None:
     with pytest.raises(ValueError, match="name it"):
-        render("summary.j2")
+        render("page.j2")
 
 
 def test_code_spans_of_a_text_become_elements_and_its_markup_does_not() -> None:

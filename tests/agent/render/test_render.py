@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -99,6 +99,7 @@ class Page(HTMLParser):
 
 
 @given(DOCUMENTS)
+@settings(deadline=None)
 def test_all_that_a_document_says_stands_in_html_and_nothing_else_is_an_element(document: Document) -> None:
     page = Page(html_page(document))
     for text in texts(document.blocks):
@@ -113,6 +114,7 @@ def test_all_that_a_document_says_stands_in_html_and_nothing_else_is_an_element(
 
 
 @given(DOCUMENTS)
+@settings(deadline=None)
 def test_all_that_a_document_says_stands_in_markdown_and_nothing_else_is_markup(document: Document) -> None:
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown_page(document))
     inner = [child for token in tokens for child in token.children or ()]
@@ -130,6 +132,7 @@ def test_all_that_a_document_says_stands_in_markdown_and_nothing_else_is_markup(
 
 
 @given(DOCUMENTS)
+@settings(deadline=None)
 def test_all_that_a_document_says_stands_in_the_terminal(document: Document) -> None:
     words = bare(terminal_text(document))
     for text in texts(document.blocks):
@@ -137,6 +140,7 @@ def test_all_that_a_document_says_stands_in_the_terminal(document: Document) -> 
 
 
 @given(st.text(), st.text())
+@settings(deadline=None)
 def test_no_text_steers_the_terminal(title: str, text: str) -> None:
     shown = terminal_text(Document("t", "k", (Section(title, (Statement(text), Command(text))),)))
     assert shown.replace("\n", "").isprintable()
@@ -214,3 +218,9 @@ def test_a_folded_section_is_open_everywhere_but_in_html(folded: bool) -> None:
     assert ("<details><summary>Set aside</summary>" in html_page(document)) == folded
     assert "## Set aside" in markdown_page(document)
     assert terminal_text(document) == "Set aside\ntemp: constant."
+
+
+def test_the_address_of_a_page_is_a_link_and_stays_whole() -> None:
+    page = Document("T", "study", (Statement("See https://doi.org/10.1/a_b_c?x=1&y=2, or `https_proxy`."),))
+    assert '<a href="https://doi.org/10.1/a_b_c?x=1&amp;y=2">' in html_page(page)
+    assert "See <https://doi.org/10.1/a_b_c?x=1&y=2>, or `https_proxy`." in markdown_page(page)

@@ -17,12 +17,13 @@ from vgo_agent.tools.base import Result
 from vgo_agent.tools.case import Case, Finished
 from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.many import FLEET
 from vgo_agent.tools.measure import MeasureResult
 from vgo_agent.tools.mitigation.by_hand import command_line
 from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.profile import ProfileResult
 from vgo_agent.tools.registry import TOOLS
-from vgo_agent.tools.run_table import write_runs
+from vgo_agent.tools.run_table import artefacts, write_runs
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
 from vgo_agent.tools.subject import Limits, Subject
@@ -59,7 +60,9 @@ class MadeDiagnosis(MadeCalls):
     def refused(self, tool: str, error: str, **arguments: Any) -> None:
         self.calls.append(Finished(self.next_id, tool, arguments, None, {}, error))
 
-    def measure(self, outcomes: np.ndarray, unusable: str = "", failed: int = 0) -> None:
+    def measure(
+        self, outcomes: np.ndarray, unusable: str = "", failed: int = 0, hosts: np.ndarray | None = None
+    ) -> None:
         shape = describe(outcomes)
         steady = outcomes[shape.warm_up :]
         summary = summarise(steady)
@@ -78,7 +81,12 @@ class MadeDiagnosis(MadeCalls):
             pairs_needed=40,
             summary=f"{summary.n} runs",
         )
-        self._add("measure", {"max_runs": 500, "max_seconds": 100}, result, rows(outcomes))
+        arguments = {"max_runs": 500, "max_seconds": 100}
+        if hosts is None:
+            self._add("measure", arguments, result, rows(outcomes))
+            return
+        table = [row | {"host": str(host)} for row, host in zip(rows(outcomes), hosts, strict=True)]
+        self.add("measure", arguments, result, artefacts(table, {FLEET.key: FLEET}))
 
     def profile(self, outcomes: np.ndarray, columns: Mapping[str, np.ndarray]) -> None:
         result = ProfileResult(

@@ -1,0 +1,113 @@
+"""The page of a diagnosis: the verdict in words first, then what it rests on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from ...tools.document import Command, Document, Facts, Figure, Headline, Listing, Note, Section, Statement
+from ...tools.remedies import broken, not_accepted
+from ...tools.subject import Subject
+from ...tools.verdict import helpful, title
+from ...tools.verdict_words import headline
+from ..again import again
+from . import factors, failing, how, mitigations, nodes, ranks
+from .evidence import Evidence
+from .further import steps
+from .nodes import NO_PICTURES, Pictures
+from .numbers import number, percent, quantity, statistics
+from .remarks import findings, warnings
+from .tables import absent
+
+
+def document(evidence: Evidence, pictures: Pictures = NO_PICTURES) -> Document:
+    """Put everything in words; what there is nothing to say of is left out."""
+    run = evidence.run
+    label = f"What was diagnosed (outcome: {run.subject.outcome})"
+    return Document(
+        title(evidence.verdict).capitalize(),
+        "diagnosis",
+        (
+            Headline("", sentence(evidence)),
+            Command(typed(run.subject), label),
+            *map(Note, warnings(evidence)),
+            *mitigations.winner(evidence),
+            Section("What to do next", (Listing(steps(evidence)),)),
+            *mitigations.comparison(evidence, pictures),
+            *mitigations.levels(evidence, pictures),
+            *nodes.hosts(evidence, pictures),
+            *_baseline(evidence, pictures),
+            *factors.factor(evidence, pictures),
+            *mitigations.suspected(evidence),
+            *factors.classes(evidence, pictures),
+            *mitigations.tried(evidence),
+            *mitigations.not_tried(evidence),
+            _order(evidence, pictures),
+            *ranks.section(evidence),
+            *factors.layers(evidence),
+            Section("Not available on this machine", (Facts(absent(run)),)),
+            how.section(evidence, _checked(evidence)),
+        ),
+    )
+
+
+def typed(subject: Subject) -> str:
+    """The command as the user typed it; a shell line is not quoted once more."""
+    return " ".join(subject.command) if subject.shell else shlex.join(subject.command)
+
+
+def sentence(evidence: Evidence) -> str:
+    """Give the headline with what it must not leave out."""
+    return " ".join((headline(evidence.verdict), *_beside(evidence)))
+
+
+def _beside(evidence: Evidence) -> Iterator[str]:
+    """Baseline, promises changed, harm done, failures, what was not accepted."""
+    record, measured = evidence.run.record, evidence.measured
+    if measured and measured.outcome.sd is not None and not measured.unusable:
+        unit, found = evidence.run.subject.unit, measured.outcome
+        yield (
+            f"The baseline has SD {quantity(found.sd, unit)} beside a mean of {quantity(found.mean, unit)} "
+            f"({number(found.n)} runs, CV {percent(found.cv)})."
+        )
+    proof = helpful(evidence.verdict)
+    if proof and proof.promise:
+        yield f"It changes what the program promises: {proof.promise}."
+    said = headline(evidence.verdict)
+    if told := {key: broke for key, broke in broken(record).items() if broke not in said}:
+        yield f"Refuted at once: {'; '.join(f'{key} {broke}' for key, broke in told.items())}."
+    yield from failing.headline(evidence)
+    for key, promise in not_accepted(record, evidence.run.knowledge).items():
+        if promise not in said:
+            line = again("try", (key, "--accept", key), evidence.run.subject)
+            yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
+
+
+def _baseline(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+    measured, told = evidence.measured, factors.cut(evidence)
+    if measured is None:
+        return
+    shown = f"The runs with counters: {told} The numbers below are of the runs without."
+    caption = shown if told else "The baseline without its warm-up."
+    facts = Facts(statistics(measured.outcome, measured.sd_interval, evidence.run.subject.unit))
+    yield Section("The baseline", (Figure("distribution", pictures.get("distribution", ""), caption), facts))
+
+
+def _order(evidence: Evidence, pictures: Pictures) -> Section:
+    measured, batch = evidence.measured, evidence.telling
+    caption = "Outcomes in the order in which the runs were made"
+    if batch and batch.compared:
+        caption += f"; right, the pairs of batch {batch.applied.batch} of `{batch.applied.mitigation}`, each joined by "
+        caption += "a line"
+    told = findings(measured, evidence.run.subject.unit) if measured else ()
+    picture = Figure("order", pictures.get("order", ""), f"{caption}.")
+    return Section("Order and shape of the runs", (picture, Listing(told)))
+
+
+def _checked(evidence: Evidence) -> tuple[Command, Statement]:
+    """Say how a reader can check the record."""
+    run = evidence.run
+    lines = "\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay"))
+    label = "Check that nothing was changed afterwards, and that the same record leads to the same answer"
+    files = "The runs are in `runs.csv`, described in `runs.md`; the pictures are in `report.html`."
+    return Command(lines, label), Statement(f"Tip of the chain: `{run.tip}`. {files}")
