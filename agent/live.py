@@ -16,8 +16,8 @@ from ..tools.base import Outcome, ToolError
 from ..tools.case import Case, Record
 from ..tools.execution.series import Measuring
 from ..tools.machine import Machine
+from ..tools.mitigation.by_hand import planned
 from ..tools.mitigation.parameters import with_values
-from ..tools.mitigation.planned import planned
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers

@@ -135,8 +135,8 @@ def _looked_at(
 
 
 def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: bool) -> ListedMitigation:
+    from ...tools.mitigation.by_hand import planned
     from ...tools.mitigation.parameters import levels_of, with_values
-    from ...tools.mitigation.planned import planned
     from .alone import tried_here
 
     here = tried_here(plain, machine, subject if has_command else None)

@@ -149,7 +149,7 @@ def refuse(trial: TrialRequest) -> None:
 
 def would_do(trial: TrialRequest) -> tuple[str, ...]:
     """List every write, hold, variable and change of the start."""
-    from ...tools.mitigation.planned import planned
+    from ...tools.mitigation.by_hand import planned
 
     return planned(trial.mitigation, trial.subject, trial.machine, Path(trial.subject.root))
 

@@ -17,13 +17,12 @@ from ..subject import Subject
 from .by_hand import launchers
 from .cpu_choice import chosen_cpus
 from .kernel_settings import KernelSetting, resolve
+from .run_group import PERIOD_US
 
 PROC_SYS = "/proc/sys/"
 INPUT = "INPUT"
 NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
 UNNAMED = "Put the files that the program reads in the place of INPUT, or name its command with --for."
-PERIOD_US = 100_000
-"""The usual period of a CPU quota."""
 
 
 class NoCpuLeft(VgoError):

@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterator
 
 from ...knowledge.actions import Precondition, Spawn
 from ...knowledge.errors import VgoError
-from ...knowledge.schema import Mitigation
+from ...knowledge.schema import REAL_TIME, Mitigation
 from ..machine import Machine
 from ..subject import Subject
 from .cpu_choice import chosen_cpus
 from .parameters import with_values
 from .run_group import CURE, LIMITS, controllers_of, limit_bytes
-
-REAL_TIME = ("fifo", "rr", "deadline")
-"""Of the main thread alone, so that such a program takes one CPU at most; their entries want a second one."""
 
 
 def dangers(
@@ -60,6 +57,7 @@ def _outside(cpus: frozenset[int], machine: Machine) -> Iterator[str]:
 
 
 def _real_time(spawn: Spawn, cpus: frozenset[int], machine: Machine) -> Iterator[str]:
+    # It is for the main thread alone, so that such a program takes one CPU at most; their entries want a second one.
     if spawn.policy not in REAL_TIME:
         return
     there = machine.online or len(machine.cpus)

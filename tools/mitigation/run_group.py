@@ -31,7 +31,8 @@ _NAME = re.compile(rf"{PREFIX}(\d+)-(\d+)-\d+$")
 _LEAF = re.compile(r"vgo-agent-\d+$")
 _SHARES_AT_100 = 1024
 _LEAST_SHARES, _MOST_SHARES = 2, 262_144
-_PERIOD_US = 100_000
+PERIOD_US = 100_000
+"""The usual period of a CPU quota."""
 _numbers = itertools.count(1)
 
 
@@ -203,8 +204,8 @@ def _quota(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     if group.cpu_quota_us is None:
         return {}
     if place.version == 2:
-        return {"cpu.max": f"{group.cpu_quota_us} {_PERIOD_US}"}
-    return {"cpu.cfs_period_us": str(_PERIOD_US), "cpu.cfs_quota_us": str(group.cpu_quota_us)}
+        return {"cpu.max": f"{group.cpu_quota_us} {PERIOD_US}"}
+    return {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(group.cpu_quota_us)}
 
 
 def _handed(folder: Path) -> list[str]:

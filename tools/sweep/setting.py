@@ -13,9 +13,9 @@ from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation, Scope
 from ..execution.launch import Launch
 from ..machine import Machine
+from ..mitigation.by_hand import planned
 from ..mitigation.kernel_file import cpu_list
 from ..mitigation.parameters import with_values
-from ..mitigation.planned import planned
 from ..mitigation.preconditions import beyond_reach, unmet
 from ..shipped import shipped
 from ..subject import Subject

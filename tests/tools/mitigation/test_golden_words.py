@@ -26,12 +26,11 @@ from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.machine import GroupPlace, Machine
 from vgo_agent.tools.mitigation import kernel_settings
-from vgo_agent.tools.mitigation.by_hand import command_line
+from vgo_agent.tools.mitigation.by_hand import command_line, planned
 from vgo_agent.tools.mitigation.launching import mitigated
 from vgo_agent.tools.mitigation.observation import proofs
 from vgo_agent.tools.mitigation.parameters import levels_of, with_values
 from vgo_agent.tools.mitigation.permanent import permanent
-from vgo_agent.tools.mitigation.planned import planned
 from vgo_agent.tools.mitigation.verification import promised
 from vgo_agent.tools.subject import Subject
 

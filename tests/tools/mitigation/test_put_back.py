@@ -9,9 +9,9 @@ import pytest
 from vgo_agent.knowledge.actions import Apply, Write
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.by_hand import planned
 from vgo_agent.tools.mitigation.journal import Journal, JournalEntry, SavedKnob, new_entry
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles
-from vgo_agent.tools.mitigation.planned import planned
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.subject import Subject
 
