@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.workloads.build import build, openmp
+from vgo_agent.tools.execution.row_log import rows_in
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 FEW = ("--rounds", "10", "--factors", "binding,threads")
@@ -146,11 +148,14 @@ def test_a_study_that_was_killed_goes_on(here, program, tmp_path) -> None:
             time.sleep(0.01)
         begun.send_signal(signal.SIGKILL)
     (log,) = tmp_path.glob("vgo-runs/*/partial/rounds.jsonl")
-    before = log.read_bytes().rpartition(b"\n")[0]
+    before = rows_in(log)
     folder = log.parents[1]
     done = here("resume", str(folder))
     assert done.returncode == 0, done.stderr
-    assert log.read_bytes().startswith(before)
+    after, torn = rows_in(log), before[-1]["pair"]
+    whole = [row for row in before if row["pair"] < torn]
+    assert after[: len(whole)] == whole
+    assert len(set(Counter(row["pair"] for row in after).values())) == 1
     assert kept
     settings = json.loads((folder / "experiment.json").read_text())["tried"]
     run = [one for one in settings if not one["failure"] and not one["alike"]]
@@ -243,7 +248,7 @@ def test_a_dry_run_lays_out_the_study_of_another_machine(here, tmp_path) -> None
         (("--factors", "colour", "--", "true"), "--factors colour: there is no such factor"),
         (("--binary", "clang", "--", "true"), "--binary clang is not NAME=PATH"),
         (("--per-iteration", "csv", "--metric", "x", "--", "true"), "A study judges whole runs"),
-        (("--design", "gone.yaml", "--", "true"), "gone.yaml cannot be read"),
+        (("--design", "gone.yaml", "--", "true"), "gone.yaml: cannot be read"),
         ((), "No command was given"),
     ],
 )
