@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..tools.case import Record
 from ..tools.findings import Findings
 from ..tools.registry import TOOLS
-from ..tools.run_cost import program_s
+from ..tools.situation import program_s
 from ..tools.steps.compare import COMPARE
 from ..tools.steps.conclude import CONCLUDE
 from ..tools.steps.rank_factors import RANK_FACTORS

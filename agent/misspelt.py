@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..knowledge.near import did_you_mean, near_names
+from ..knowledge.bm25 import did_you_mean, near_names
 from .commands import COMMANDS
 
 _EVERYDAY = {

@@ -10,7 +10,7 @@ import polars as pl
 
 from ..knowledge.errors import VgoError
 from ..tools.case import Record
-from ..tools.recorded.formats.described import SIDECAR
+from ..tools.recorded.formats.delimited import SIDECAR
 from ..tools.recorded.formats.vgo import measured
 from ..tools.recorded.recorded import RecordedRuns
 from ..tools.recorded.write import SIDECAR_BEGINS, write

@@ -29,7 +29,7 @@ from scipy.stats import binomtest, mannwhitneyu, norm
 from vgo_agent.tools.analysis.analyse import Analyses, analyse_groups
 from vgo_agent.tools.analysis.analysis import Analysis, AnalysisOptions
 from vgo_agent.tools.claim import Arms, Claim, claim
-from vgo_agent.tools.recorded.shapes import Observations
+from vgo_agent.tools.recorded.recorded import Observations
 from vgo_agent.tools.statistics.association.clusters import FactorAssociation
 from vgo_agent.tools.statistics.association.columns import Columns
 from vgo_agent.tools.statistics.association.factors import associate

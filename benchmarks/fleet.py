@@ -24,7 +24,7 @@ from vgo_agent.tools.experiment.schedules import Complete
 from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.host import HostAnswer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
-from vgo_agent.tools.recorded.shapes import Observations
+from vgo_agent.tools.recorded.recorded import Observations
 from vgo_agent.tools.statistics.fleet.odd import odd
 
 SLOW, ORDINARY, MARGIN = 0.05, 0.01, 0.02

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from .bm25 import words
+from .bm25 import near_names, plain, words
 from .loader import Knowledge
-from .near import near_names, plain
 
 NAMES = 8192
 """That are kept taken apart: more than all entries have, of which every question looks at each."""

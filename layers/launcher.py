@@ -12,12 +12,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
-from .asking import answer, one_line, refusal
 from .loader import FOLDER, LAUNCHERS, files, find_layer, split, user_folder
 from .probes.base import SpawnCommand
 from .schema import Column, Layer, Value
 from .words import Words, spelt
-from .wrapper import missing
+from .wrapper import answer, missing, one_line, refusal
 
 HOST = Column(
     name="host", description="Machines that the program ran on, joined by +.", unit="", type="text", role="setting"

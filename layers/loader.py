@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_config_path
 
+from ..knowledge.bm25 import did_you_mean, near_names
 from ..knowledge.errors import VgoError
 from ..knowledge.files import Problem
-from ..knowledge.near import did_you_mean, near_names
 from ..knowledge.shape import overlap
 from .document import read_document
-from .probes.base import Probe
+from .probes.base import Parts, Probe
 from .probes.block import BlockProbe
 from .probes.bpf import BpfProbe
 from .probes.cgroup import open_cgroup
@@ -27,12 +27,11 @@ from .probes.network import NetworkProbe
 from .probes.nsys import NsysProbe
 from .probes.numa import open_numa
 from .probes.osnoise import OsnoiseProbe
-from .probes.parts import Parts
 from .probes.perf_events import open_perf
 from .probes.process import open_process
+from .probes.running import ThreadsProbe
 from .probes.taskstats import Delays
 from .probes.thermal import ThermalProbe
-from .probes.threads import ThreadsProbe
 from .reading import read_all, read_layer
 from .schema import Layer
 from .sharp import files_of

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
-from ..knowledge.shape import is_empty
+from ..knowledge.shape import Frozen, is_empty
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
-from .claim_words import in_a_word
+from .claim import Claim, TooFew, claim, in_a_word
+from .comparison import arms_of, below, direction
 from .execution.screen import Proof
 from .execution.series import Series
 from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Crossover, block_of, pairs_in
 from .failures import Failures, broken_by, expected_of, failures_of
-from .interim import InterimLook, LookAtHalf, left_after, look_after, stopped_early
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.by_hand import command_line
 from .mitigation.checks import Check
@@ -27,8 +28,73 @@ from .mitigation.preconditions import unmet
 from .mitigation.scripts import refuse_own
 from .profiled import companions
 from .rank_factors import RankResult
-from .row import BASELINE
-from .run_table import artefacts
+from .row import BASELINE, Row
+from .run_table import artefacts, outcomes_of
+from .statistics.ratio_test import SHARE, bounds
+
+BATCH_PAIRS = 40
+"""Of the smallest batch that is planned, and at the first look at one. A claim takes fewer (`FEWEST`) and shows little
+then: where normal runs fall to the margin, 40 pairs show it in 59 % of the batches (docs/calibration.md)."""
+
+
+class InterimLook(Frozen):
+    """What the first pairs showed."""
+
+    pairs: int
+    """Complete ones."""
+    spread: Claim | TooFew
+    """At the level of this look."""
+    stopped: bool
+
+
+def look_after(pairs: int) -> int | None:
+    """Say after how many of the planned pairs to look; None when half of them are too few to tell by."""
+    half = int(pairs * SHARE)
+    return half if half >= BATCH_PAIRS else None
+
+
+def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> InterimLook | None:
+    """Judge the pairs as `compare` will; None with too few complete ones.
+
+    It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
+    """
+    pairs = outcomes_of(rows, "the pairs so far").paired(mitigation)
+    if (count := len(pairs.baseline) // pairs.whole) < BATCH_PAIRS:
+        return None
+    spread = claim(arms_of(pairs), alpha=bounds(case.limits.alpha).first, seed=case.limits.seed)
+    # The confirming batch is the one that is reported, so it goes on until the target is reached.
+    limit = 1.0 if batch == 1 else case.limits.target_ratio
+    return InterimLook(pairs=count, spread=spread, stopped=direction(spread) == "more" or below(spread, limit))
+
+
+@dataclass
+class LookAtHalf:
+    """The look at one batch of a mitigation, taken in its turn."""
+
+    mitigation: str
+    batch: int
+    case: Case
+    after: int | None
+    """Pairs; None: there is no look."""
+    taken: tuple[InterimLook, ...] = ()
+
+    def stops(self, rows: Sequence[Row]) -> bool:
+        """Look at the pairs so far, and tell whether the others are not needed."""
+        found = look(rows, self.mitigation, self.batch, self.case)
+        self.taken = (found,) if found else ()
+        return stopped_early(self.taken)
+
+
+def stopped_early(looks: Sequence[InterimLook]) -> bool:
+    """Tell whether a look ended the pairs."""
+    return any(taken.stopped for taken in looks)
+
+
+def left_after(looks: Sequence[InterimLook], alpha: float) -> float:
+    """Give the share of alpha that is left for the pairs."""
+    levels = bounds(alpha)
+    return (levels.first if stopped_early(looks) else levels.last) / alpha if looks else 1.0
+
 
 OUT_OF_TIME = "The budget ended before a pair could be run."
 

@@ -19,7 +19,7 @@ from .many import FLEET, SLOT
 from .profile import ProfileResult
 from .profiled import Profiled, profiled
 from .statistics.association.columns import ColumnMatrix, Columns, usable
-from .statistics.association.sift import consequences
+from .statistics.association.look import consequences
 from .statistics.ranks import centred_ranks
 from .statistics.values import BoolArray, FloatArray, IntArray
 

@@ -9,8 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from .claim import MARGIN, Arms, Claim, Direction, TooFew, claims
-from .claim_words import interval
+from .claim import MARGIN, Arms, Claim, Direction, TooFew, claims, interval
 from .run_table import PairedOutcomes
 from .statistics.comparison.bootstrap import BootstrapRatio
 from .statistics.comparison.description import Description, describe_arms

@@ -15,11 +15,10 @@ from pydantic import TypeAdapter
 
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import overlap
-from ..layers.asking import refusal
 from ..layers.loader import load_layer, load_layers, open_probe
 from ..layers.probes.base import Probe, SpawnCommand
 from ..layers.schema import Layer, Value
-from ..layers.wrapper import missing
+from ..layers.wrapper import missing, refusal
 from . import durable
 from .execution.environment import as_given
 from .execution.launch import Launch

@@ -25,8 +25,8 @@ from .run_table import artefacts
 from .statistics.shape.describe import DistributionShape, describe
 from .statistics.spread import ArmSummary, log_sd_interval, summarise
 from .statistics.stopping.power import pairs_needed
-from .statistics.stopping.rule import OutcomesSoFar, Stopping, looks
-from .statistics.stopping.rules import RULES, StoppingRule
+from .statistics.stopping.rule import OutcomesSoFar, Stopping
+from .statistics.stopping.rules import RULES, StoppingRule, looks
 from .statistics.values import IntervalEstimate
 
 LEAST = 10

@@ -29,7 +29,7 @@ from .profiled import baseline_p
 from .run_table import described
 from .statistics.association.drift import drift_of
 from .statistics.association.factors import Association, Interaction, associate
-from .statistics.association.sift import more_than_in_proportion
+from .statistics.association.look import more_than_in_proportion
 from .statistics.ranks import r_squared
 
 ORDER_SHARE = 0.1

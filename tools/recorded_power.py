@@ -13,8 +13,7 @@ from .recorded.columns import numeric, refuse_beyond
 from .recorded.draft import of_runs, runs_of
 from .recorded.recorded import RecordedRuns
 from .statistics.spread import inflation
-from .statistics.stopping.power import formula
-from .statistics.stopping.simulated_power import MOST_RUNS, Kind, Power, simulated_power
+from .statistics.stopping.power import MOST_RUNS, Kind, Power, formula, simulated_power
 from .statistics.values import FiniteResult, FloatArray, finite
 
 LEAST_RECORDED = 20

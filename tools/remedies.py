@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..knowledge.loader import Knowledge
-from .apply_mitigation import ApplyResult
+from .apply_mitigation import ApplyResult, stopped_early
 from .case import Case, Finished, Record, changes_system
 from .claim import Claim, TooFew
 from .compare import CompareResult, confirmations, reached
 from .comparison import direction
-from .interim import stopped_early
 from .look_up import LookUpResult
 from .plan import TrialPlan
 from .screen_levels import ScreenResult

@@ -19,7 +19,7 @@ from .execution.samples import ITERATION, SAMPLES, layer_of
 from .many import FLEET, SLOT
 from .row import BASELINE, FIXED, REQUIRED, Row
 from .row import RUNS as RUNS
-from .statistics.comparison.within import within
+from .statistics.comparison.description import within
 from .statistics.values import FloatArray, IntArray
 
 LAYERS = "layers.json"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from .claim import Claim, TooFew
-from .claim_words import disagreement, in_a_word, interval
+from .claim import Claim, TooFew, disagreement, in_a_word, interval
 from .verdict import (
     Cause,
     Confirmed,

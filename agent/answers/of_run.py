@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...tools.claim_words import interval
+from ...tools.claim import interval
 from ...tools.rank_factors import RankedFactor
 from ...tools.verdict import Confirmed, Observed, confirmed, factors_found, helpful, title
 from ...tools.verdict_words import headline

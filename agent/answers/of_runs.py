@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...tools.case import Finished
-from ...tools.claim import Claim, Direction
-from ...tools.claim_words import word
+from ...tools.claim import Claim, Direction, word
 from ...tools.compare import CompareResult, confirmations
 from ...tools.comparison import Comparison, direction
 from ...tools.findings import Batch

@@ -94,7 +94,7 @@ def streamed(recorded: RecordedRuns, outcome: str) -> RecordedRuns:
         return recorded
     from dataclasses import replace
 
-    from ...tools.recorded.whole import all_rows
+    from ...tools.recorded.formats.parquet import all_rows
     from ..report.numbers import number
 
     one = all_rows(recorded.whole, outcome)

@@ -11,7 +11,7 @@ from ..terminal import answer
 from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of, words
 
 if TYPE_CHECKING:
-    from ...tools.recorded_comparison.question import Contrast
+    from ...tools.recorded_comparison.arms import Contrast
 
 EPILOG = """\
 examples:
@@ -71,8 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare."""
     from ...tools.recorded.read import read
-    from ...tools.recorded_comparison.cells import contrast_cells
-    from ...tools.recorded_comparison.compare import contrast
+    from ...tools.recorded_comparison.compare import contrast, contrast_cells
     from ..report.comparison import by_cell, text
 
     _sort_words(arguments)
@@ -107,7 +106,7 @@ def _sort_words(arguments: argparse.Namespace) -> None:
 
 def _question(arguments: argparse.Namespace) -> Contrast:
     from ...knowledge.errors import VgoError
-    from ...tools.recorded_comparison.question import Contrast
+    from ...tools.recorded_comparison.arms import Contrast
 
     check_chances(arguments)
     if arguments.condition and len(arguments.files) > 1:

@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...knowledge.bm25 import did_you_mean, near_names, plain
 from ...knowledge.errors import VgoError
-from ...knowledge.near import did_you_mean, near_names, plain
 from ..answers.aliases import stood_for
 
 if TYPE_CHECKING:

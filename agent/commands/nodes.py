@@ -13,8 +13,7 @@ from .analyze import streamed
 from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of, words
 
 if TYPE_CHECKING:
-    from ...tools.recorded.recorded import RecordedRuns
-    from ...tools.recorded.shapes import Observations
+    from ...tools.recorded.recorded import Observations, RecordedRuns
 
 USUAL = ("host", "node", "hostname", "machine")
 """Columns that are taken for the node where none is named."""

@@ -18,7 +18,7 @@ def recorded(paths: list[str], metric: str = "") -> dict[str, Any]:
     """Give the answer in words, a table of the arms, and the outcomes of each for a picture."""
     if len(paths) == 1:
         return _alone(Path(paths[0]), metric)
-    from ...tools.claim_words import in_a_word
+    from ...tools.claim import in_a_word
     from ..past.side_by_side import HEADER, side_by_side
 
     found = side_by_side([Path(path) for path in paths], metric or None)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from ...tools.claim import Claim, TooFew
-from ...tools.claim_words import in_a_word
+from ...tools.claim import Claim, TooFew, in_a_word
 from ...tools.row import BASELINE, FIXED
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray

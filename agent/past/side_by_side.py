@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ...tools.claim_words import in_a_word, interval
+from ...tools.claim import in_a_word, interval
 from ...tools.recorded.read import read
+from ...tools.recorded_comparison.arms import Contrast
 from ...tools.recorded_comparison.compare import Contrasted, contrast
-from ...tools.recorded_comparison.question import Contrast
 from ...tools.statistics.values import FloatArray
 from ..report.comparison import text
 from ..report.numbers import quantity

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...tools.case import Record
-from ...tools.claim import Claim, Direction
-from ...tools.claim_words import word
+from ...tools.claim import Claim, Direction, word
 from ...tools.compare import CompareResult, reached
 from ...tools.steps.apply_mitigation import open_candidates, turns
 from .base import Menu, View

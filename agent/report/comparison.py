@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...prompts.render import render
-from ...tools.claim import Claim, TooFew, runs_needed
-from ...tools.claim_words import Names, disagreement, in_a_word, interval, sentence, word
+from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence, word
 from ...tools.comparison import MEASURES, Stratified, direction
 from ...tools.recorded.columns import listed
-from ...tools.recorded_comparison.cells import ContrastedCells
-from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm
+from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm, ContrastedCells
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ..terminal import folded, table
 from .numbers import ABSENT, number, p_cell, p_value, percent, quantity, ratio, statistic_name

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from ...tools.claim_words import in_a_word
+from ...tools.claim import in_a_word
 from ...tools.recorded_comparison.compare import ComparedValues, Contrasted
 from ...tools.statistics.comparison.description import Description
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas

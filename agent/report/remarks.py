@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...tools.claim_words import interval
+from ...tools.claim import interval
 from ...tools.machine import busy_words
 from ...tools.measure import MeasureResult
 from ...tools.statistics.shape.describe import DistributionShape

@@ -7,8 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...tools.claim import Claim
-from ...tools.claim_words import in_a_word, interval
+from ...tools.claim import Claim, in_a_word, interval
 from ...tools.document import (
     SHARE,
     Block,

@@ -15,13 +15,13 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
 from ...knowledge.shape import Frozen
+from ...tools.apply_mitigation import BATCH_PAIRS
 from ...tools.case import Case
 from ...tools.execution.bench import Bench
 from ...tools.execution.series import Series
 from ...tools.experiment.conditions import AppliedConditions
 from ...tools.experiment.experiment import Experiment, carry_out
 from ...tools.experiment.schedules import Crossover, bare_runs
-from ...tools.interim import BATCH_PAIRS
 from ...tools.look_up import first_ready
 from ...tools.machine import Machine
 from ...tools.mitigation.preconditions import beyond_reach, unmet

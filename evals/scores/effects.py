@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from ...knowledge.shape import Frozen
-from ...tools.claim import Claim, TooFew
-from ...tools.claim_words import interval
+from ...tools.claim import Claim, TooFew, interval
 from ...tools.comparison import below
 from ...tools.remedies import costly
 from ..contest.answer import ContestAnswer

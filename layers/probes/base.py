@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
-from ..schema import Value
+from ..schema import Layer, Value
 
 ReadingT = TypeVar("ReadingT")
 OpenT = TypeVar("OpenT", bound="Open")
@@ -88,6 +89,17 @@ class Probe:
         return opened
 
 
+class Declared:
+    """Keeps the columns that a layer declares, those with names that the machine fills in too."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._has = functools.cache(lambda name: layer.column(name) is not None)
+
+    def __call__(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """Leave out what the layer does not declare."""
+        return {name: value for name, value in values.items() if self._has(name)}
+
+
 class TwoReadings(Probe, Generic[ReadingT]):
     """Reads the same sources before and after a run, as `_read` does; their difference is what the run did."""
 
@@ -104,3 +116,65 @@ class TwoReadings(Probe, Generic[ReadingT]):
 
     def _read(self) -> ReadingT:
         raise NotImplementedError
+
+
+class Parts(Probe):
+    """Reads its parts from the outside in, and out again: the cheapest, last in the list, reads nearest to the run."""
+
+    def __init__(self, layer: Layer, parts: Sequence[Probe]) -> None:
+        self._layer = layer
+        self._parts = [self._keep(part) for part in parts]
+        self._declared = Declared(layer)
+        self.reads_output = any(part.reads_output for part in parts)
+
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
+        """Let each part wrap, the first outermost."""
+        for part in reversed(self._parts):
+            command = part.wrap(command)
+        return command
+
+    def rest(self) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.rest()
+
+    def before(self) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.before()
+
+    def started(self, pid: int) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.started(pid)
+
+    def at_exit(self, pid: int) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.at_exit(pid)
+
+    def after(self) -> None:
+        """Tell each part, in the opposite order."""
+        for part in reversed(self._parts):
+            part.after()
+
+    def said(self, output: bytes, error: bytes) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.said(output, error)
+
+    def values(self) -> dict[str, Value]:
+        """Gather what the parts read."""
+        return self._declared({name: value for part in self._parts for name, value in part.values().items()})
+
+    def absent(self) -> Mapping[str, str]:
+        """Name what this machine cannot show."""
+        reasons = {name: reason for part in self._parts for name, reason in part.absent().items()}
+        return {column.name: reasons[column.name] for column in self._layer.columns if column.name in reasons}
+
+
+class Missing(Probe):
+    """Columns that this machine cannot show; `reason` holds the cure too, in one sentence."""
+
+    def __init__(self, columns: Iterable[str], reason: str) -> None:
+        self._absent = dict.fromkeys(columns, reason)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..schema import Layer, Value
-from .base import Probe
-from .machine import Declared, KernelFile, growth
+from .base import Declared, Probe
+from .machine import KernelFile, growth
 from .sysfs import SysfsFiles, name_of
 
 FIELDS = (

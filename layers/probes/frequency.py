@@ -11,9 +11,8 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ..schema import Column, Layer, Value
-from .base import Probe, TwoReadings
+from .base import Missing, Parts, Probe, TwoReadings
 from .clock import CLOCK_COLUMNS, ClockProbe, clocks
-from .parts import Missing, Parts
 from .perf_events import PerfEvents
 from .sysfs import SysfsFiles, cpu_numbers, grown, name_of, number, read_once, text_of
 

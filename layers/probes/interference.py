@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer, Value
-from .base import Probe
-from .machine import Declared, ticks_per_second
+from .base import Declared, Probe
+from .machine import ticks_per_second
 from .perf_open import libc
 from .surroundings import RESOURCES, CPUs, Surroundings, SurroundingsWindow, cpu_ticks, steal
 from .sysfs import last_cpu, read_once

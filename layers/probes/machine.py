@@ -11,7 +11,6 @@ from operator import ne
 from pathlib import Path
 from typing import TypeVar
 
-from ..schema import Layer, Value
 from .base import TwoReadings
 from .cgroup_tree import stalls
 
@@ -153,17 +152,6 @@ def difference(was: bytes, now: bytes, parse: Parser) -> dict[str, float]:
 def growth(was: Mapping[Key, float], now: Mapping[Key, float]) -> dict[Key, float]:
     """Return what each counter grew by; nothing of what went backwards or was not there both times."""
     return {name: now[name] - start for name, start in was.items() if now.get(name, -1.0) >= start}
-
-
-class Declared:
-    """Keeps the columns that a layer declares, those with names that the machine fills in too."""
-
-    def __init__(self, layer: Layer) -> None:
-        self._has = functools.cache(lambda name: layer.column(name) is not None)
-
-    def __call__(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """Leave out what the layer does not declare."""
-        return {name: value for name, value in values.items() if self._has(name)}
 
 
 def parse_stat(lines: Iterable[bytes]) -> dict[str, float]:

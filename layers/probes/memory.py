@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..schema import Layer
-from .base import Probe
+from .base import Parts, Probe
 from .machine import CounterFile, KernelFile, MachineFile, parse_vmstat
-from .parts import Parts
 from .running import Looks
 from .sysfs import number, read_once, text_of
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ..schema import Layer, Value
-from .base import TwoReadings
-from .machine import Declared, KernelFile, growth
+from .base import Declared, TwoReadings
+from .machine import KernelFile, growth
 from .sysfs import name_of
 
 SOFTNET = ("processed", "dropped", "time_squeeze")

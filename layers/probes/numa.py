@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Probe, TwoReadings
+from .base import Missing, Parts, Probe, TwoReadings
 from .cgroup_tree import numbers
 from .machine import CounterFile, KernelFile, MachineFile, growth, parse_vmstat
-from .parts import Missing, Parts
 from .running import Looks, threads
 from .sysfs import cpu_numbers, last_cpu, read_once, text_of
 

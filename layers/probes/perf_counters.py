@@ -32,12 +32,12 @@ from .perf_open import (
     SOFTWARE,
     TIMES,
     Attr,
+    core_pmus,
     enable,
     perf_event_open,
     refusal,
     set_filter,
 )
-from .perf_sysfs import core_pmus
 from .sysfs import cpu_numbers
 
 ENABLED, RUNNING = 1, 2

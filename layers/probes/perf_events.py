@@ -11,8 +11,7 @@ from ..schema import Column, Layer
 from .base import Probe
 from .perf_counters import PerfCounters
 from .perf_names import PerfEvent, find_event
-from .perf_open import NO_COUNTERS
-from .perf_sysfs import NoEvent, core_pmus
+from .perf_open import NO_COUNTERS, NoEvent, core_pmus
 from .sysfs import name_of
 
 SHARE, SCALED, USER_ONLY = "(running share)", "(scaled)", "(user only)"

@@ -22,8 +22,12 @@ from .perf_open import (
     SOFTWARE,
     TRACEPOINT,
     Attr,
+    NoEvent,
+    Pmu,
+    core_pmus,
+    pmus,
+    pmus_named,
 )
-from .perf_sysfs import NoEvent, Pmu, core_pmus, pmus, pmus_named
 
 LIBRARY = "libpfm.so.4"
 USER_AND_KERNEL = 1 | 8

@@ -9,9 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ..schema import Layer
-from .base import Probe
+from .base import Parts, Probe
 from .machine import CounterFile, sources, ticks_per_second
-from .parts import Parts
 from .perf_events import PerfEvents
 from .sysfs import last_cpu
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Probe, TwoReadings
-from .parts import Missing, Parts
+from .base import Missing, Parts, Probe, TwoReadings
 from .sampler import SamplingProbe
 from .sysfs import SysfsFiles, by_number, grown, name_of, number, read_once, text_of, unlike, why_not
 

@@ -18,8 +18,16 @@ from vgo_agent.layers.probes.perf_names import (
     PerfTarget,
     find_event,
 )
-from vgo_agent.layers.probes.perf_open import EXCLUDE_HV, EXCLUDE_KERNEL, EXCLUDE_USER, TIMES, Attr
-from vgo_agent.layers.probes.perf_sysfs import NoEvent, Pmu, packed
+from vgo_agent.layers.probes.perf_open import (
+    EXCLUDE_HV,
+    EXCLUDE_KERNEL,
+    EXCLUDE_USER,
+    TIMES,
+    Attr,
+    NoEvent,
+    Pmu,
+    packed,
+)
 
 law = settings(derandomize=True, deadline=None, max_examples=60)
 DEVICES = "sys/bus/event_source/devices"
@@ -228,7 +236,7 @@ def test_every_cache_event_has_a_number_of_its_own(tmp_path):
 
 LIBPFM = """
 from vgo_agent.layers.probes.perf_names import encoded, libpfm
-from vgo_agent.layers.probes.perf_sysfs import NoEvent
+from vgo_agent.layers.probes.perf_open import NoEvent
 import sys
 if libpfm() is None: sys.exit(3)
 for name in sys.argv[1:]:

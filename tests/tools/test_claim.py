@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vgo_agent import evals
-from vgo_agent.tools.claim import Arms, Claim, TooFew, claim, claims
-from vgo_agent.tools.claim_words import Names, sentence
+from vgo_agent.tools.claim import Arms, Claim, Names, TooFew, claim, claims, sentence
 from vgo_agent.tools.statistics.ratio_test import EXCHANGES, FEWEST
 from vgo_agent.tools.statistics.values import LARGEST, number
 
@@ -297,7 +296,7 @@ def test_the_words_of_a_claim_stand_in_one_module():
     rooms = ("agent", "tools", "layers", "evals", "prompts", "knowledge")
     sources = (path for room in rooms for suffix in (".py", ".j2") for path in (root / room).rglob(f"*{suffix}"))
     found = {path.relative_to(root).as_posix() for path in sources if WORDS.search(path.read_text())}
-    assert found == {"tools/claim_words.py", *ELSEWHERE}
+    assert found == {"tools/claim.py", *ELSEWHERE}
 
 
 DECIDED = re.compile(r"\b(?:high|low|end|upper|lower)\b[^=<>\n]{0,20}[<>]=? 1(?:\.0)?\b(?! ?[*/+-])")

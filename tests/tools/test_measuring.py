@@ -20,7 +20,7 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.measure import MeasureResult
-from vgo_agent.tools.statistics.stopping.interim import bounds
+from vgo_agent.tools.statistics.ratio_test import bounds
 from vgo_agent.tools.steps.apply_mitigation import APPLY_MITIGATION
 from vgo_agent.tools.steps.measure import MEASURE
 from vgo_agent.tools.subject import Limits, Subject

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vgo_agent.tools.claim import Claim, TooFew
-from vgo_agent.tools.next_steps import Openings, next_steps
 from vgo_agent.tools.verdict import (
     CAUSES,
     REMEDIES,
@@ -41,7 +40,7 @@ from vgo_agent.tools.verdict import (
     title,
     to_json,
 )
-from vgo_agent.tools.verdict_words import headline, listed
+from vgo_agent.tools.verdict_words import Openings, headline, listed, next_steps
 
 README = Path(__file__).parents[2] / "README.md"
 NUMBERS: dict[str, Any] = {"low": 0.1, "high": 0.3, "level": 0.95, "p_value": 0.001, "units": (60, 60), "margin": 0.66}

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..recorded.draft import of_runs
-from ..recorded.shapes import Observations
+from ..recorded.recorded import Observations
 from ..statistics.association.clusters import Association, FactorAssociation
 from ..statistics.association.columns import Columns
 from ..statistics.association.factors import associate
@@ -22,8 +22,19 @@ from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import DistributionShape, describe
 from ..statistics.spread import log_sd_interval, summarise
 from ..statistics.values import FiniteResult, FloatArray
-from .analysis import Analysis, AnalysisOptions, Finding, Verdict, evidence, mixed
-from .verdict import advice, concluded, early, rows_of, uneven
+from .analysis import (
+    Analysis,
+    AnalysisOptions,
+    Finding,
+    Verdict,
+    advice,
+    concluded,
+    early,
+    evidence,
+    mixed,
+    rows_of,
+    uneven,
+)
 
 LEAST_LINK, LEAST_SHARE = 0.05, 0.01
 """Distance of an AUC from 0.5, and share of the variance between values of a setting, that matter."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ..amount import amount
+from ..recorded.recorded import Observations
 from ..statistics.association.clusters import FactorAssociation
 from ..statistics.association.interactions import Interaction
 from ..statistics.association.tree import DecisionTree
 from ..statistics.labels.classes import Classes
 from ..statistics.labels.cut_search import AUTOMATIC, CutRule, CutSearch
 from ..statistics.shape.describe import DistributionShape
-from ..statistics.spread import ArmSummary
+from ..statistics.spread import ArmSummary, summarise
 from ..statistics.values import FiniteResult, FloatArray, IntervalEstimate
 
 Evidence = Literal["association", "intervention", "intervention in blocks"]
@@ -116,3 +118,170 @@ class AnalysisOptions:
     seed: int = 1
     explain: bool = True
     """Whether tree, importance and intervals are wanted beside the verdict."""
+
+
+LEAST_RUNS = 20
+"""Fewer say nothing about what goes with spread: a column that separates them perfectly is found by luck."""
+LEAST_IN_CLASS = 5
+MOST_BESIDE = 3
+"""Factors named beside the first; all are listed."""
+
+
+class EarlyVerdict(NamedTuple):
+    """A verdict that is reached before columns are searched."""
+
+    verdict: Verdict
+    reason: str
+
+
+def early(design: Observations, shape: DistributionShape, question: AnalysisOptions) -> EarlyVerdict | None:
+    """Verdicts that need no column; `design` is that after warm-up."""
+    outcome, rows = design.outcome, rows_of(design)
+    if outcome.size < LEAST_RUNS:
+        return EarlyVerdict(
+            "unusable",
+            f"Only {outcome.size} {rows} count, and causes need at least {LEAST_RUNS}; record more.",
+        )
+    if shape.all_equal:
+        return EarlyVerdict("steady", f"All {outcome.size} {rows} gave {outcome[0]:g}.")
+    if shape.clock_too_coarse:
+        return EarlyVerdict(
+            "unusable",
+            f"{design.outcome_name} steps by {shape.resolution:g}, coarser than its spread; record more digits.",
+        )
+    cv = summarise(outcome).cv
+    if cv is not None and cv <= question.steady_cv:
+        limit = f"{100 * question.steady_cv:g} %"
+        why = f"The CV is {100 * cv:.2g} %, at or below {limit} (--steady-cv 0 looks anyway)."
+        return EarlyVerdict("steady", why)
+    return None
+
+
+def rows_of(design: Observations) -> str:
+    """What a row of the table is."""
+    return "runs" if design.runs is None else "samples"
+
+
+def uneven(classes: Classes, rows: str) -> EarlyVerdict | None:
+    """End where a class is too small to say anything of it; `rows` is what is in it."""
+    sizes = classes.sizes
+    if min(sizes) >= LEAST_IN_CLASS:
+        return None
+    return EarlyVerdict(
+        "unusable",
+        f"The cut leaves {min(sizes)} {rows} in a class, which needs {LEAST_IN_CLASS}: move --cut or record more.",
+    )
+
+
+def concluded(found: Analysis, p_adjusted: float | None, question: AnalysisOptions) -> Analysis:
+    """Give the verdict, at the price of all groups; what ended early stays as it is."""
+    if p_adjusted is None:
+        return found
+    matter = any(finding.factor.visible for finding in found.findings) or bool(found.interactions)
+    shown = p_adjusted <= question.alpha and (matter or found.cut_search is not None)
+    verdict: Verdict = "cause explained" if shown else "cause not visible"
+    reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted, question.alpha)
+    return found.model_copy(update={"verdict": verdict, "reason": reason, "p_adjusted": p_adjusted})
+
+
+def _cause(found: Analysis, p: float) -> str:
+    visible = [finding.factor for finding in found.findings if finding.factor.visible]
+    chance = f"family-wise p {p:.2g}"
+    if not visible and found.interactions:
+        pair = found.interactions[0]
+        return f"{pair.first} and {pair.second} go with slow runs together, though neither does alone ({chance})."
+    if not visible:
+        return f"Some column goes with slow runs at one of the cuts that were tried ({chance}), none at the chosen one."
+    first = visible[0]
+    others = [factor.name for factor in visible[1:] if factor.independent]
+    more = f" and {len(others) - MOST_BESIDE} more" if len(others) > MOST_BESIDE else ""
+    beside = f"; beside it {', '.join(others[:MOST_BESIDE])}{more}" if others else ""
+    if first.eta2 is not None:
+        share = f"{first.eta2:.0%} of the variance of {found.outcome} lies between its values"
+        return f"{first.name} goes with slow runs: {share} ({chance}){beside}."
+    return f"Slow runs have {first.direction} {first.name}: AUC {first.auc:.2f}, {chance}{beside}."
+
+
+def _nothing(found: Analysis, p: float, alpha: float) -> str:
+    if not found.findings:
+        return "No column is left that could explain slow runs; `set_aside` says why each went."
+    if p <= alpha:
+        first = found.findings[0].factor
+        return (
+            f"{first.name} goes with slow runs by more than luck (family-wise p {p:.2g}) and by too little to matter: "
+            f"AUC {first.auc:.2f}."
+        )
+    return (
+        f"None of {len(found.findings)} clusters of columns goes with slow runs by more than luck (family-wise "
+        f"p {p:.2g})."
+    )
+
+
+SPELLS = 0.3
+"""Rank correlation of neighbours above which the number of runs says less than it seems."""
+LUCK = 0.1
+"""Balanced accuracy on unseen runs above blind guessing below which a tree tells a story and no more."""
+FEW_MAKE = 0.5
+"""Share of the variance that, made by few runs, is worth a word."""
+MOST_NAMED = 5
+
+
+def advice(found: Analysis, read: int) -> tuple[str, ...]:
+    """Advise on one analysis; `read` counts the runs before warm-up was left out."""
+    return tuple(words for source in (_of_order, _of_outcome, _of_search) for words in source(found, read))
+
+
+def _of_order(found: Analysis, read: int) -> Iterator[str]:
+    shape = found.shape
+    if shape is None:
+        return
+    if shape.warm_up:
+        yield f"The first {shape.warm_up} of {read} runs differ from all later ones (warm-up) and were left out."
+    if shape.drift:
+        yield (
+            f"{found.outcome} drifts with the order of the runs, and whatever drifts too goes with it: "
+            "run conditions in mixed order, or let the machine settle."
+        )
+    elif shape.lag1 is not None and shape.lag1 > SPELLS:
+        yield (
+            f"Neighbouring runs resemble each other (rank correlation {shape.lag1:.2f}): slowness comes in spells, "
+            "and the runs count for fewer than they are; spread them over more time."
+        )
+
+
+def _of_outcome(found: Analysis, read: int) -> Iterator[str]:
+    shape = found.shape
+    if shape is None:
+        return
+    if shape.resolution is not None and not shape.clock_too_coarse:
+        yield f"{found.outcome} steps by {amount(shape.resolution, found.unit)}: record more digits if there are any."
+    if shape.outliers.count:
+        places = ", ".join(str(place + 1) for place in shape.outliers.places[:MOST_NAMED])
+        more = ", ..." if shape.outliers.count > MOST_NAMED else ""
+        yield (
+            f"{shape.outliers.count} of {found.runs} runs lie far out (in run order: {places}{more}); they were kept: "
+            "see what else happened then."
+        )
+    if shape.outliers.count and found.variance_far_out is not None and found.variance_far_out > FEW_MAKE:
+        yield (
+            f"They make {found.variance_far_out:.0%} of the variance and are too few for a class of their own: "
+            "record more runs until there are five of their kind, or cut before them with --cut."
+        )
+
+
+def _of_search(found: Analysis, read: int) -> Iterator[str]:
+    tree = found.tree
+    chance = 1 / len(found.classes.sizes) if found.classes else 0.5
+    if tree and tree.cross_validated is not None and tree.cross_validated < chance + LUCK < tree.in_sample:
+        yield (
+            f"The tree gets {tree.in_sample:.2f} on the runs it was fitted to and {tree.cross_validated:.2f} on others "
+            f"({chance:.2g} is blind guessing): its questions are a story, not a cause."
+        )
+    blocks = [
+        one.factor.name for one in found.findings if one.factor.visible and one.evidence == "intervention in blocks"
+    ]
+    if blocks:
+        yield (
+            f"The values of {', '.join(blocks[:MOST_NAMED])} were run one after another or in unknown order: "
+            "what changed with time goes with them; run them in mixed order and give --order."
+        )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...layers.asking import shortened
 from ...layers.schema import Layer
+from ...layers.wrapper import shortened
 from ..statistics.values import LARGEST, SMALLEST, countable
 from ..subject import Subject
 from .launch import Run

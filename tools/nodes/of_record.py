@@ -16,8 +16,7 @@ from ..case import Record
 from ..hosts import MARGIN
 from ..recorded.design import designs
 from ..recorded.formats.vgo import counted, measured
-from ..recorded.recorded import RecordedRuns
-from ..recorded.shapes import ColumnOptions, Observations
+from ..recorded.recorded import ColumnOptions, Observations, RecordedRuns
 from ..run_table import RUNS
 from ..statistics.fleet.levels import LEAST_RUNS, Pooled, levels, pooled
 from ..statistics.values import FiniteResult, FloatArray

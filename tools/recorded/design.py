@@ -13,8 +13,7 @@ from ..statistics.values import BoolArray, FloatArray, IntArray
 from .columns import check_names, is_level, listed
 from .draft import MatrixBuilder, RunOrder, run_order, runs_of, sample_notes
 from .outcome import OutcomeColumn, lower_is_better, outcome_column, unit_of_group
-from .recorded import RecordedRuns
-from .shapes import ColumnOptions, Observations
+from .recorded import ColumnOptions, Observations, RecordedRuns
 from .understand import MOMENT, MOST_MISSING, MOST_VALUES, ColumnClasses, understand
 
 __all__ = ["ColumnOptions", "Observations", "designs"]

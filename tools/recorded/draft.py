@@ -12,9 +12,8 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ..execution.samples import ITERATION, RUN
 from ..statistics.values import BoolArray, FloatArray, IntArray
-from .quantity import Mixed, parse, seconds
-from .recorded import RecordedRuns
-from .shapes import NO_ORDER, ColumnOptions
+from .columns import Mixed, parse, seconds
+from .recorded import NO_ORDER, ColumnOptions, RecordedRuns
 from .understand import GroupColumn, at_sight, restated
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
+import polars as pl
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import first, parsed_yaml, regular
 from ...layers.schema import LayerModel
+from .columns import Mixed, listed, nearest, parse
+from .recorded import RecordedRuns
 
 Role = Literal["outcome", "factor", "consequence", "setting", "order", "id"]
 """As in a layer, and: order: says when a run was made; id: names the run or its circumstances."""
@@ -122,3 +126,145 @@ def parse_mapping(text: str, where: str) -> Meanings:
 
 def _is_pattern(one: Meaning) -> bool:
     return "*" in one.name and not one.source
+
+
+T = TypeVar("T")
+
+
+def meant(recorded: RecordedRuns, meanings: Meanings) -> RecordedRuns:
+    """Return the table as the mapping calls and describes it; what the mapping does not say stays as it was.
+
+    Raises VgoError for a column that the table does not have, two columns of one name, or a text that is to be a
+    number.
+    """
+    recorded = _renamed(recorded, meanings)
+    described = meanings.expanded(recorded.frame.columns)
+    there = [one for one in described if one.name in recorded.frame.columns]
+    recorded = _typed(recorded, there)
+    outcome = next((one.name for one in there if one.role == "outcome"), None)
+    roles = {name: role for name, role in recorded.roles.items() if role != "outcome" or not outcome}
+    return replace(
+        recorded,
+        format=meanings.format or recorded.format,
+        outcome=outcome or recorded.outcome,
+        lower_is_better={**recorded.lower_is_better, **_said(there, "lower_is_better")},
+        units={**recorded.units, **_said(there, "unit")},
+        roles={**roles, **_said(there, "role")},
+        levels=_marked(recorded.levels, there, "level"),
+        rates=_marked(recorded.rates, there, "rate"),
+        most_us={**recorded.most_us, **_said(there, "most_us")},
+        descriptions={**recorded.descriptions, **{one.name: one.description for one in there if one.description}},
+        system={**recorded.system, **meanings.system},
+        usual={**recorded.usual, **meanings.usual},
+        group=meanings.group or recorded.group,
+        notes=(*recorded.notes, *meanings.notes),
+    )
+
+
+def meanings_of(recorded: RecordedRuns) -> Meanings:
+    """Say what a table means, so that its values and this give the same table again."""
+    columns = (_meaning(recorded, column) for column in recorded.frame)
+    return Meanings(
+        columns=tuple(one for one in columns if one != Meaning(name=one.name)),
+        format=recorded.format,
+        system=dict(recorded.system),
+        usual=dict(recorded.usual),
+        group=recorded.group,
+        notes=recorded.notes,
+    )
+
+
+def _meaning(recorded: RecordedRuns, column: pl.Series) -> Meaning:
+    name = column.name
+    role = "outcome" if name == recorded.outcome else recorded.roles.get(name)
+    return Meaning.model_validate(
+        {
+            "name": name,
+            "source": name if "*" in name else "",
+            "description": recorded.descriptions.get(name, ""),
+            "unit": recorded.units.get(name),
+            "role": role,
+            "type": "text" if column.dtype == pl.String else None,
+            "lower_is_better": recorded.lower_is_better.get(name),
+            "level": True if name in recorded.levels else None,
+            "rate": True if name in recorded.rates else None,
+            "most_us": recorded.most_us.get(name),
+        }
+    )
+
+
+def _renamed(recorded: RecordedRuns, meanings: Meanings) -> RecordedRuns:
+    """Give the columns their new names, and what is known of them with it."""
+    new = {one.source: one.name for one in meanings.columns if one.source and one.source != one.name}
+    there = recorded.frame.columns
+    known = {*there, *recorded.left_out}
+    for one in meanings.columns:
+        if one.in_file not in known and ("*" not in one.name or one.source):
+            raise VgoError(
+                f"{recorded.source} has no column {one.in_file}, which the mapping describes: "
+                f"{nearest(one.in_file, there)}."
+            )
+    names = [new.get(name, name) for name in there]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice:
+        raise VgoError(f"The mapping gives {twice} to a column, and another has that name: choose a name of its own.")
+    if not new:
+        return recorded
+    return replace(
+        recorded,
+        frame=recorded.frame.rename(new, strict=False),
+        outcome=new.get(recorded.outcome, recorded.outcome) if recorded.outcome else None,
+        lower_is_better=_moved(recorded.lower_is_better, new),
+        units=_moved(recorded.units, new),
+        roles=_moved(recorded.roles, new),
+        levels=frozenset(new.get(name, name) for name in recorded.levels),
+        rates=frozenset(new.get(name, name) for name in recorded.rates),
+        most_us=_moved(recorded.most_us, new),
+        descriptions=_moved(recorded.descriptions, new),
+        usual=_moved(recorded.usual, new),
+        group=tuple(new.get(name, name) for name in recorded.group),
+        left_out=tuple(new.get(name, name) for name in recorded.left_out),
+    )
+
+
+def _moved(facts: Mapping[str, T], new: Mapping[str, str]) -> dict[str, T]:
+    return {new.get(name, name): fact for name, fact in facts.items()}
+
+
+def _typed(recorded: RecordedRuns, there: Iterable[Meaning]) -> RecordedRuns:
+    """Make numbers of text and text of numbers, as asked."""
+    frame, units, notes = recorded.frame, dict(recorded.units), list(recorded.notes)
+    for one in there:
+        column = frame[one.name]
+        if one.type == "text":
+            frame = frame.with_columns(column.cast(pl.String))
+        elif one.type == "number" and not column.dtype.is_numeric():
+            numbers, unit, words = _numbers(recorded, column.cast(pl.String))
+            frame = frame.with_columns(numbers.alias(one.name))
+            units |= {one.name: unit} if unit else {}
+            notes += [f"In {one.name} these count as missing: {listed(words, 5)}."] if words else []
+    return replace(recorded, frame=frame, units=units, notes=tuple(notes))
+
+
+def _numbers(recorded: RecordedRuns, text: pl.Series) -> tuple[pl.Series, str, tuple[str, ...]]:
+    read = parse(text)
+    if isinstance(read, Mixed):
+        units = listed([unit or "no unit" for unit in read.units])
+        raise VgoError(f"{text.name} of {recorded.source} mixes units ({units}): convert it to one unit.")
+    if read is None:
+        raise VgoError(
+            f"{text.name} of {recorded.source} is text, but the mapping says number: "
+            "leave `type` out, or name another column."
+        )
+    return read.numbers, read.unit, read.unread
+
+
+def _said(there: Iterable[Meaning], what: str) -> dict[str, Any]:
+    return {one.name: value for one in there if (value := getattr(one, what)) is not None}
+
+
+def _marked(before: frozenset[str], there: Iterable[Meaning], what: str) -> frozenset[str]:
+    told = _said(there, what)
+    return frozenset(name for name in before if told.get(name, True)) | {
+        name for name, is_one in told.items() if is_one
+    }

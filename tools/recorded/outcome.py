@@ -11,10 +11,8 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import FloatArray
-from .columns import listed, numeric, refuse_beyond, shortened, unknown
-from .quantity import Mixed, parse
-from .recorded import RecordedRuns
-from .shapes import ColumnOptions
+from .columns import Mixed, listed, numeric, parse, refuse_beyond, shortened, unknown
+from .recorded import ColumnOptions, RecordedRuns
 
 _SUFFIX = re.compile(
     r"(?:^|[_.\s(\[/])(s|ms|us|µs|ns|sec|secs|seconds|milliseconds|microseconds|nanoseconds)[)\]]?$", re.I

@@ -9,12 +9,10 @@ import numpy as np
 import polars as pl
 
 from ..statistics.values import FiniteResult, FloatArray
-from .columns import listed
+from .columns import Quantity, are_moments, listed, parse
 from .design import designs
 from .outcome import lower_is_better, speaks_of_outcome
-from .quantity import Quantity, are_moments, parse
-from .recorded import RecordedRuns
-from .shapes import ColumnOptions, Observations
+from .recorded import ColumnOptions, Observations, RecordedRuns
 from .understand import ColumnClasses, GroupColumn, at_sight, understand
 
 MOST_CANDIDATES = 12

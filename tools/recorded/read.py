@@ -12,8 +12,7 @@ from .formats import FORMATS
 from .formats.hyperfine import is_json, refuse_broken
 from .formats.parquet import files_in, read_folder
 from .formats.vgo import counted
-from .mapping import Meanings
-from .meant import meant
+from .mapping import Meanings, meant
 from .recorded import RecordedRuns
 from .source import TableSource, open_source
 

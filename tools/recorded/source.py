@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import regular
+from .recorded import RecordedRuns
 
 HEAD = 1 << 20
 """Bytes that are looked at to tell the format; the header of 10,000 columns fits in."""
@@ -154,3 +155,12 @@ def _refuse_at_sight(source: TableSource) -> None:
     except UnicodeDecodeError as error:
         if error.start < len(head) - 4:  # a letter may be cut in two by the end of the head
             raise not_utf8(given) from error
+
+
+@dataclass(frozen=True)
+class Format:
+    """How to tell a format by its content, and how to read it."""
+
+    name: str
+    recognises: Callable[[TableSource], bool]
+    read: Callable[[TableSource], RecordedRuns]

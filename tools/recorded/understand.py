@@ -12,11 +12,9 @@ import polars as pl
 
 from ..statistics.ranks import centred_ranks, ranks_of
 from ..statistics.values import FloatArray, IntArray
-from .columns import listed, shortened
+from .columns import Mixed, are_moments, listed, parse, shortened
 from .outcome import unit_columns
-from .quantity import Mixed, are_moments, parse
-from .recorded import RecordedRuns
-from .shapes import ColumnOptions
+from .recorded import ColumnOptions, RecordedRuns
 
 FEW = 20
 """A text that differs in every one of more runs than this names them."""

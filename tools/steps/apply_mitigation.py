@@ -7,19 +7,26 @@ import random
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..apply_mitigation import ApplyArguments, ApplyResult, run
+from ..apply_mitigation import (
+    BATCH_PAIRS,
+    ApplyArguments,
+    ApplyResult,
+    InterimLook,
+    left_after,
+    look_after,
+    run,
+    stopped_early,
+)
 from ..base import ToolError
 from ..case import Record, changes_system
 from ..comparison import below, direction
 from ..findings import Findings
-from ..interim import BATCH_PAIRS, InterimLook, left_after, look_after, stopped_early
 from ..look_up import Candidate
 from ..mitigation.checks import Check
 from ..remedies import chosen_values
 from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
-from ..statistics.ratio_test import FEWEST
-from ..statistics.stopping.interim import bounds
+from ..statistics.ratio_test import FEWEST, bounds
 from ..tool import Tool
 from . import look_up
 from .compare import uncompared

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...knowledge.errors import VgoError
-from ..statistics.surface.front import pareto_front
 from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntArray
 from ..sweep.where import condition
 from .ask import predict
@@ -191,3 +190,11 @@ def _near(surface: Surface, rows: list[tuple[Level, ...]]) -> BoolArray:
     columns = {axis.name: [row[place] for row in rows] for place, axis in enumerate(surface.record.axes)}
     near: BoolArray = surface.apart(encode(surface.record.axes, columns)) <= 1.0001 * surface.widest_gap
     return near
+
+
+def pareto_front(first: FloatArray, second: FloatArray) -> IntArray:
+    """Give the places that no other beats in both, in the order of `first`; of equal ones the first."""
+    order = np.lexsort((second, first))
+    lowest = np.minimum.accumulate(second[order])
+    front: IntArray = order[np.append(True, lowest[1:] < lowest[:-1])] if len(order) else order
+    return front

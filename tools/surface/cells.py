@@ -11,11 +11,9 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ..recorded.columns import listed, numeric, unknown
+from ..recorded.columns import Quantity, listed, numeric, parse, unknown
 from ..recorded.outcome import lower_is_better, outcome_column
-from ..recorded.quantity import Quantity, parse
-from ..recorded.recorded import RecordedRuns
-from ..recorded.shapes import ColumnOptions
+from ..recorded.recorded import ColumnOptions, RecordedRuns
 from ..statistics.values import BoolArray, FloatArray
 from .axes import Level, SurfaceAxis, axis_of
 

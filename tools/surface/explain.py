@@ -8,8 +8,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import nearest
-from ..statistics.surface.shares import Share, shares
-from ..statistics.surface.variance import FEWEST, AnovaFactor, Variance, analyse, deviations, replicates
+from ..statistics.surface.variance import FEWEST, AnovaFactor, Share, Variance, analyse, deviations, replicates, shares
 from ..statistics.values import FiniteResult, FloatArray
 from .ask import read_config
 from .axes import Level, SurfaceAxis

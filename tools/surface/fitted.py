@@ -12,8 +12,7 @@ from sklearn.dummy import DummyRegressor
 from threadpoolctl import threadpool_limits
 
 from ...knowledge.errors import VgoError
-from ..statistics.surface.catalogue import MODELS
-from ..statistics.surface.hybrid import HybridRecipe
+from ..statistics.surface.catalogue import MODELS, HybridRecipe
 from ..statistics.surface.model import (
     MOST_GROUPS,
     Errors,

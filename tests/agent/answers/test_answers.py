@@ -9,7 +9,7 @@ import pytest
 from vgo_agent.agent.answers.checker import objections
 from vgo_agent.agent.report.numbers import p_value, percent
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.claim_words import interval
+from vgo_agent.tools.claim import interval
 
 from ..report.conftest import MAKERS
 

@@ -10,9 +10,8 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.recorded.formats.parquet import read_folder
+from vgo_agent.tools.recorded.formats.parquet import all_rows, read_folder
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.whole import all_rows
 
 
 @pytest.fixture

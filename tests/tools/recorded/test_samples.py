@@ -13,15 +13,14 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.schema import Column, Layer
 from vgo_agent.tools.analysis.analyse import analyse_groups, columns
 from vgo_agent.tools.analysis.analysis import AnalysisOptions
-from vgo_agent.tools.claim import TooFew
-from vgo_agent.tools.claim_words import in_a_word
+from vgo_agent.tools.claim import TooFew, in_a_word
 from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs
 from vgo_agent.tools.recorded.formats.vgo import measured
 from vgo_agent.tools.recorded.read import read
 from vgo_agent.tools.recorded.recorded import RecordedRuns
 from vgo_agent.tools.recorded.write import write
+from vgo_agent.tools.recorded_comparison.arms import Contrast
 from vgo_agent.tools.recorded_comparison.compare import Contrasted, contrast
-from vgo_agent.tools.recorded_comparison.question import Contrast
 from vgo_agent.tools.recorded_power import PowerRequest, plan
 
 EACH = 10

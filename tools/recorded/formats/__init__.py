@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .base import Format
-from .delimited import CSV
-from .described import DESCRIBED_CSV
+from ..source import Format
+from .delimited import CSV, DESCRIBED_CSV
 from .google_benchmark import GOOGLE_BENCHMARK
 from .hyperfine import HYPERFINE
 from .parquet import PARQUET

@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +15,9 @@ from typing import NamedTuple
 import polars as pl
 
 from ....knowledge.errors import VgoError
+from ..mapping import meant, read_mapping
 from ..recorded import RecordedRuns
-from ..source import HEAD, TableSource, not_utf8
-from .base import Format
+from ..source import HEAD, Format, TableSource, not_utf8
 from .hyperfine import is_json
 
 SEPARATORS = ",;\t|"
@@ -215,10 +216,28 @@ def _first_long_line(source: TableSource, dialect: Dialect) -> tuple[int, int] |
     return next(((reader.line_num, len(row)) for row in reader if len(row) > len(dialect.header)), None)
 
 
-def _read(source: TableSource) -> RecordedRuns:
+def _plain(source: TableSource) -> RecordedRuns:
     frame, notes = read_table(source, source.leave_out)
     left = tuple(name for name in source.leave_out if name in dialect_of(source).header)
     return RecordedRuns(frame, source.given, "csv", left_out=left, notes=notes)
 
 
-CSV = Format("csv", lambda source: bool(header_of(source)), _read)
+CSV = Format("csv", lambda source: bool(header_of(source)), _plain)
+
+
+SIDECAR = ".columns.yaml"
+
+
+def _recognises(source: TableSource) -> bool:
+    return source.beside(SIDECAR).is_file() and bool(header_of(source))
+
+
+def _described(source: TableSource) -> RecordedRuns:
+    meanings = read_mapping(source.beside(SIDECAR))
+    outside = meanings.in_file(source.leave_out)
+    table = read_table(replace(source, texts=source.texts | meanings.texts), outside)
+    left = tuple(name for name in outside if name in header_of(source))
+    return meant(RecordedRuns(table.frame, source.given, "csv", left_out=left, notes=table.notes), meanings)
+
+
+DESCRIBED_CSV = Format("csv with a mapping", _recognises, _described)

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ....knowledge.errors import VgoError
 from ..columns import listed
 from ..recorded import RecordedRuns
-from ..source import TableSource
-from .base import Format
+from ..source import Format, TableSource
 from .hyperfine import flat, load, looks_like
 
 _RATES = ("items_per_second", "bytes_per_second")

@@ -13,8 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from ....knowledge.errors import VgoError
 from ....knowledge.files import first, parsed_json
 from ..recorded import RecordedRuns
-from ..source import TableSource
-from .base import Format
+from ..source import Format, TableSource
 
 Shape = TypeVar("Shape", bound=BaseModel)
 _START = re.compile(rb'\s*(\{\s*["}]|\[\s*[\[{"\d\]])')

@@ -13,8 +13,7 @@ import polars as pl
 from ....knowledge.errors import VgoError
 from ..columns import listed
 from ..recorded import RecordedRuns
-from ..source import TableSource
-from .base import Format
+from ..source import Format, TableSource
 from .hyperfine import is_json
 
 _STARTED = "# started on "

@@ -10,8 +10,7 @@ import polars as pl
 from pydantic import BaseModel, Field
 
 from ..recorded import RecordedRuns
-from ..source import TableSource
-from .base import Format
+from ..source import Format, TableSource
 from .hyperfine import flat, load, looks_like
 
 _UNITS = {"second": "s", "byte": "bytes", "integer": ""}

@@ -15,15 +15,14 @@ from typing import Any
 import polars as pl
 
 from ....knowledge.errors import VgoError
-from ..mapping import Meanings, parse_mapping
-from ..meant import meant
+from ..mapping import Meanings, meant, parse_mapping
 from ..recorded import RecordedRuns
-from ..sharp_layout import MEANINGS
-from ..source import TableSource
-from .base import Format
+from ..source import Format, TableSource
 from .delimited import DelimitedTable, Dialect, dialect_of, header_of, parse, read_table
 from .hyperfine import flat
 
+PAGE_MEANINGS = "Meaning of the columns"
+"""Heading of the page's section that only vgo-agent reads."""
 _IDS = ("launch_id", "repeat", "rank")
 _LEADING = ("launch_id", "completion_timestamp", "repeat", "rank", "outer_time")
 _UNNAMED = "only SHARP's own columns are read of them, since nothing names them."
@@ -103,7 +102,7 @@ def _page(source: TableSource) -> _Page:
         return _Page(notes=(f"There is no page {path.name} beside it: units, options and system are unknown.",))
     text = path.read_text(encoding="utf-8", errors="replace")
     options = _block(text, "runtime options", path)
-    told = _block(text, MEANINGS, path)
+    told = _block(text, PAGE_MEANINGS, path)
     fields = re.search(r"^## (?:CSV )?[Ff]ield description\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     return _Page(
         metrics=options.get("metrics") or {},

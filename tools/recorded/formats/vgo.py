@@ -18,8 +18,7 @@ from ....layers.schema import Column, Layer
 from ...row import BASELINE, FIXED, REQUIRED
 from ...statistics.values import finite
 from ..recorded import RecordedRuns
-from ..source import TableSource
-from .base import Format
+from ..source import Format, TableSource
 from .delimited import header_of, read_table
 from .hyperfine import flat
 

@@ -16,8 +16,8 @@ from .explaining import effect, explained, is_setting
 from .interactions import Interaction as Interaction
 from .look import Looked, look
 from .pairing import Pairing, pair, visible_pairs
-from .sample import sample
 from .search import FamilywiseTest, search
+from .tree import sample
 
 SHARE = 0.8
 """Of alpha that the columns may spend; the rest is for pairs that only work together."""

@@ -11,9 +11,8 @@ from scipy.special import stdtrit
 
 from ..values import FloatArray, IntArray
 from .chance import Floats, Labels
-from .grouped import grouped
 from .ranked import RankedVectors, lesser
-from .search import strongest
+from .search import grouped, strongest
 from .tree import Singles, balanced_accuracy, classifier, numbered, prepared, stratified
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 from ..ranks import ranks_of
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray
 from .chance import Floats, Labels
-from .parallel import each
-from .ranked import HEAVY, NOTHING_LEFT, unit
+from .ranked import HEAVY, NOTHING_LEFT, each, unit
 from .search import FamilywiseTest, family_wise
 
 MOST = 64

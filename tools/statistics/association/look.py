@@ -2,20 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtr
 
-from ..ranks import auc, auc_error, class_scores, ranks_of
+from ..ranks import auc, auc_error, class_scores, ranks_of, slow_mask
 from ..values import BoolArray, FloatArray, IntArray
 from .chance import Labels, labels_of
 from .columns import Columns
 from .ranked import RankedVectors, keep, rank
-from .sift import beyond, follows, reason, too_few
 from .tree import numbered
+
+LEAST_LINK = 2.0
+"""Standard errors from 0.5 at which a column counts as linked to slowness at all."""
+VANISHED = 1.645
+"""Standard errors from 0.5 below which the link counts as gone."""
+REMAINS = 0.2
+"""Share of the link that must be left after division, however many runs there are."""
+FELL = 0.7
+"""Share of the link to which it must have fallen."""
+LEAST_SHARE = 0.1
+"""Of the delay of slow runs that a column must be able to make."""
+DOUBTFUL, HALF = 3.0, 0.5
+"""Under half of the link left and under three standard errors: of many consequences, some get there by luck."""
+COARSE = 0.25
+"""Share of the difference in mean beyond proportion, at or under which half a link may be what whole numbers leave."""
+
+
+def consequences(
+    columns: FloatArray,
+    names: Sequence[str],
+    classes: ArrayLike,
+    per: ArrayLike,
+    levels: Collection[str] = (),
+    per_name: str = "run time",
+) -> dict[str, str]:
+    """Name the columns whose link to slowness vanishes or reverses when divided by `per`, with the two AUCs.
+
+    A longer run has more timer ticks, CPU time and interrupts: they follow from slowness. Where a cause was known and
+    had a counter, that counter kept an AUC of 1.00 per second while such columns fell from .9 to .5 or below. Where
+    slow runs have less of `per`, as of the work done in a fixed time, it is the mirror image.
+
+    Of a count of few a run, ranks keep what is mere rounding: in recorded runs whose cause no counter shows, fast ones
+    had 1.62 context switches and slow ones 2.46, an AUC of .77, and .61 per second; .09 of that difference was more
+    than in proportion to time. Of the counters of causes that were known, .5 to .98 was.
+    """
+    divisor = np.asarray(per, dtype=np.float64)
+    if not len(names) or not (np.isfinite(divisor).all() and (divisor > 0).all()):
+        return {}
+    divided = np.array([name not in levels for name in names], dtype=np.bool_)
+    raw, rate = auc(columns, classes), auc(columns / divisor[:, None], classes)
+    more = beyond(columns, classes, divisor)
+    following = follows(raw, rate, float(auc(divisor[:, None], classes)[0]), auc_error(classes), more) & divided
+    return {names[place]: reason(per_name, raw[place], rate[place]) for place in np.flatnonzero(following).tolist()}
+
+
+def beyond(columns: FloatArray, classes: ArrayLike, divisor: FloatArray) -> FloatArray:
+    """Give the share of each column's difference in mean, slow against fast, that is not in proportion to a divisor."""
+    more = slow_mask(classes)
+    if not more.any():
+        return np.full(columns.shape[1], np.inf)
+    if divisor[more].mean() < divisor[~more].mean():
+        more = ~more
+    high, low = columns[more].mean(axis=0), columns[~more].mean(axis=0)
+    expected = low * (divisor[more].mean() / divisor[~more].mean())
+    share: FloatArray = np.divide(high - expected, high - low, out=np.full(high.shape, np.inf), where=high != low)
+    return share
+
+
+def more_than_in_proportion(column: FloatArray, mask: BoolArray, divisor: FloatArray) -> float:
+    """Give the p-value that runs in the mask have more of a column than in proportion to a divisor, one-sided.
+
+    A test of means, by the ratio estimator: it holds for a count of few a run as well. In a longer run that is less
+    often 0, so the ranks of its rate are higher, whatever its mean.
+    """
+    rate = column[~mask].sum() / divisor[~mask].sum()
+    left, longer = column - rate * divisor, divisor[mask].mean() / divisor[~mask].mean()
+    errors = left[mask].var(ddof=1) / mask.sum(), longer**2 * left[~mask].var(ddof=1) / (~mask).sum()
+    if not sum(errors):
+        return float(left[mask].mean() <= 0)
+    freedom = sum(errors) ** 2 / (errors[0] ** 2 / (mask.sum() - 1) + errors[1] ** 2 / ((~mask).sum() - 1))
+    return float(stdtr(freedom, -left[mask].mean() / np.sqrt(sum(errors))))
+
+
+def follows(raw: FloatArray, rate: FloatArray, of_divisor: float, error: float, more: FloatArray) -> BoolArray:
+    """Say which columns merely follow a divisor, from the AUCs of columns raw and divided and of the divisor.
+
+    `more` is what `beyond` gives.
+    """
+    side = 1.0 if of_divisor >= 0.5 else -1.0
+    with_it, left = side * (raw - 0.5), side * (rate - 0.5)
+    # A column that is lower where the divisor is higher is no consequence of it: division only lowers it further.
+    linked = with_it > LEAST_LINK * error
+    vanished = left <= np.maximum(VANISHED * error, REMAINS * with_it)
+    doubtful = left <= np.minimum(DOUBTFUL * error, HALF * with_it)
+    coarse = (left <= HALF * with_it) & (more <= COARSE)
+    # A weak link that division hardly changes has not vanished: it was never there, and the search will say so.
+    following: BoolArray = linked & (vanished | doubtful | coarse) & (left <= FELL * with_it)
+    return following
+
+
+def reason(per_name: str, raw: float, rate: float) -> str:
+    """Say why a column was set aside."""
+    return f"follows {per_name}: AUC {raw:.2f}, divided by {per_name} {rate:.2f}"
+
+
+def too_few(
+    columns: FloatArray, names: Sequence[str], classes: ArrayLike, time: ArrayLike, most_us: Mapping[str, float]
+) -> dict[str, str]:
+    """Name the columns of which slow runs have so little more that it cannot make their delay, even generously.
+
+    What ticks with time can outrun it in a rate: the first tick falls after the short runs have ended, so a few
+    interrupts go with slow runs raw and per second. `most_us` bounds what one of them can cost; `time` in seconds. The
+    delay is that of medians: one run that took minutes to start would hide it.
+    """
+    mask = slow_mask(classes)
+    known = [place for place, name in enumerate(names) if name in most_us]
+    if not known or not mask.any():
+        return {}
+    seconds = np.asarray(time, dtype=np.float64)
+    gap_us = 1e6 * float(np.median(seconds[mask]) - np.median(seconds[~mask]))
+    reasons = {}
+    for place in known:
+        name, extra = names[place], float(columns[mask, place].mean() - columns[~mask, place].mean())
+        if 0 < extra * most_us[name] < LEAST_SHARE * gap_us:
+            cost = f"of at most {most_us[name]:g} us each, in {gap_us:.0f} us"
+            reasons[name] = f"too few: {extra:.3g} more in slow runs, {cost}"
+    return reasons
+
 
 FEW_LEVELS, RUNS_A_TERM = 20, 4
 """Values that a setting may have to be told one by one, and runs that each of them takes."""

@@ -31,8 +31,8 @@ from .interactions import (
 )
 from .look import Looked
 from .ranked import restrict
-from .sample import sample
 from .search import FamilywiseTest
+from .tree import sample
 
 LEAST_RUNS = 1000
 RELATED, RELATED_Z = 0.1, 2.576

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from ..ranks import auc_of_ranks, ranks_of
 from ..values import BoolArray, FloatArray, IntArray
 from .chance import Floats, Labels
-from .parallel import each
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def each(work: Callable[[T], R], items: Iterable[T], heavy: bool) -> list[R]:
+    """Map in order; on threads only when each piece is `heavy`, since numpy frees the lock for large arrays alone."""
+    cores = len(os.sched_getaffinity(0))
+    if not heavy or cores == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(cores) as pool:
+        return list(pool.map(work, items))
+
 
 EXACT = 5_000_000
 """Entries above which single precision is used: its error of 1e-3 in a z is far below the noise of permutations."""

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from ..association.chance import Floats, Labels, labels_of
-from ..association.grouped import Grouped, grouped
+from ..association.search import Grouped, grouped
 from ..ranks import centred_ranks
 from ..values import FloatArray, IntArray
 

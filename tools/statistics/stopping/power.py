@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from ....knowledge.errors import VgoError
 from ..spread import kurtosis
 from ..values import FloatArray, finite
-from .simulated_power import Kind, simulated_power
+from .power import Kind, simulated_power
 
 EXPERIMENTS, EXCHANGES = 60, 160
 """A point: they leave some 10 % of the number open, and a hundred recorded runs more than that."""

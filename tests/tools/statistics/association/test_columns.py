@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.statistics.association.columns import usable
-from vgo_agent.tools.statistics.association.sift import consequences, too_few
+from vgo_agent.tools.statistics.association.look import consequences, too_few
 
 
 def test_columns_that_cannot_speak_are_set_aside_with_the_reason() -> None:

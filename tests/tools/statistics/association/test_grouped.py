@@ -9,7 +9,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 
 from vgo_agent.tools.statistics.association.columns import Columns
 from vgo_agent.tools.statistics.association.factors import Association, associate
-from vgo_agent.tools.statistics.association.grouped import equivalent, grouped
+from vgo_agent.tools.statistics.association.search import equivalent, grouped
 from vgo_agent.tools.statistics.labels.cut_p_value import cut_p_value
 from vgo_agent.tools.statistics.labels.cut_search import search_cut
 from vgo_agent.tools.statistics.ranks import ranks_of

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.claim import Arms, Claim, claim
-from vgo_agent.tools.statistics.comparison.description import describe_arms
-from vgo_agent.tools.statistics.comparison.within import within
+from vgo_agent.tools.statistics.comparison.description import describe_arms, within
 
 SEEDS = st.integers(0, 2**32 - 1)
 HOSTS = st.lists(st.integers(0, 4), min_size=10, max_size=40)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from vgo_agent.tools.statistics.stopping.interim import bounds
+from vgo_agent.tools.statistics.ratio_test import bounds
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.claim import Arms, Claim, claim
-from vgo_agent.tools.statistics.stopping.power import pairs_needed
-from vgo_agent.tools.statistics.stopping.simulated_power import Kind, law, least_squares_cut, simulated_power
+from vgo_agent.tools.statistics.stopping.power import Kind, law, least_squares_cut, pairs_needed, simulated_power
 from vgo_agent.tools.statistics.values import FloatArray
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from vgo_agent.tools.statistics.stopping import rules
-from vgo_agent.tools.statistics.stopping.rule import OutcomesSoFar, looks
-from vgo_agent.tools.statistics.stopping.rules import RULES
+from vgo_agent.tools.statistics.stopping.rule import OutcomesSoFar
+from vgo_agent.tools.statistics.stopping.rules import RULES, looks
 from vgo_agent.tools.statistics.values import FloatArray
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)

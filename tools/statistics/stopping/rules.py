@@ -1,23 +1,24 @@
 """The stopping rules: one list, from which choices, help and settings are made; light, for every `--help` loads it.
 
-What a rule decides is a file of its own beside this one, by its name.
+What a rule decides is a function of `rule`, by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from ..rule import OutcomesSoFar, Stopping
+    from .rule import OutcomesSoFar, Stopping
 
 
 class StoppingRule(NamedTuple):
     """One way to say that there are enough runs."""
 
     name: str
-    """As a user gives it; its file has `_` for `-`."""
+    """As a user gives it; its function has `_` for `-`."""
     met: str
     """Two words for why measuring stopped."""
     target: float
@@ -29,9 +30,9 @@ class StoppingRule(NamedTuple):
 
     @property
     def decide(self) -> Callable[[OutcomesSoFar, float], Stopping]:
-        """Pure: the same runs and target give the same answer. Imports its file, and numpy and scipy with it."""
-        module = import_module(f".{self.name.replace('-', '_')}", __package__)
-        return cast("Callable[[OutcomesSoFar, float], Stopping]", module.decide)
+        """Pure: the same runs and target give the same answer. Imports numpy and scipy."""
+        decisions = import_module(".rule", __package__)
+        return cast("Callable[[OutcomesSoFar, float], Stopping]", getattr(decisions, self.name.replace("-", "_")))
 
 
 DEFAULT = StoppingRule("spread", "spread known", 1.25, "factor within which the SD is known at 95 %")
@@ -52,3 +53,11 @@ _ALL = (
     StoppingRule("mixture", "mixture settled", 0.05, "log-likelihood lost on runs that were not fitted, in nats"),
 )
 RULES = {rule.name: rule for rule in _ALL}
+
+
+def looks(rule: StoppingRule, minimum: int) -> Iterator[int]:
+    """After how many runs to ask a rule: at the minimum, then after 10 % more each time, so that luck stops little."""
+    n = minimum
+    while True:
+        yield n
+        n += 1 if rule.at_every_run else max(1, math.ceil(n / 10))
