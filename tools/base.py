@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from ..knowledge.shape import Frozen
+
+JsonArguments = Mapping[str, Any]
+"""Arguments of a call as a planner gave them."""
 
 
 class ToolError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
@@ -84,11 +84,6 @@ class Suggestion(NamedTuple):
 
     arguments: Mapping[str, Any]
     why: str
-
-
-def always(why: str) -> Callable[[Situation, Choices], Suggestion]:
-    """Suggest the first of every choice, for one reason."""
-    return lambda _, choices: Suggestion(first(choices), why)
 
 
 def first(choices: Choices) -> dict[str, Any]:

@@ -3,51 +3,62 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, Literal, TypeVar, get_args
 
-from .base import Arguments, Outcome, Result
+from .base import Arguments, JsonArguments, Outcome, Result
 from .case import Case, Record
 from .simulated import World
-from .situation import Choices, Situation, Suggestion
+from .situation import Choices, Situation, Suggestion, first
 
 A = TypeVar("A", bound=Arguments)
 R = TypeVar("R", bound=Result)
 
 
-def _no_amounts(situation: Situation, choices: Choices) -> Choices:
-    return ()
-
-
-def _nothing_missed(now: Choices | None, more: Choices) -> tuple[str, ...]:
-    return ()
-
-
-@dataclass(frozen=True)
-class Tool(Generic[A, R]):
+class Tool(ABC, Generic[A, R]):
     """One thing that a planner can call; its place in `registry.TOOLS` is its rank in the rule policy."""
 
-    name: str
-    title: str
+    name: ClassVar[str]
+    title: ClassVar[str]
     """As a person names the step; what it is about follows."""
-    help: str
     arguments: type[A]
     result: type[R]
     run: Callable[[A, Case], Outcome]
-    legal: Callable[[Situation], Choices | None]
-    """What it may be called with; None: not now."""
-    usual: Callable[[Situation, Choices], Suggestion | None]
-    """What the rule policy would do where it is legal with these choices; None: leave it to the next tool."""
-    amounts: Callable[[Situation, Choices], Choices] = _no_amounts
-    """Choices for the arguments that `legal` leaves free: the usual one first."""
-    missed: Callable[[Choices | None, Choices], tuple[str, ...]] = _nothing_missed
-    """What only the budget keeps from being done, in words: of what is legal now, and would be without an end."""
-    simulate: Callable[[World, Record, Mapping[str, Any], random.Random], R] | None = None
-    """What it would have said in a simulated world, by its arguments as JSON; None: it is never legal in one."""
-    measures: bool = False
+    why: ClassVar[str] = ""
+    """Why the rule policy calls it."""
+    measures: ClassVar[bool] = False
     """It runs the user's program, or reads what lies beside the record, so that replay serves it from the record."""
-    analyses: bool = False
+    analyses: ClassVar[bool] = False
     """The time that it takes tells how long the report will take."""
-    applies: Literal["nothing", "itself", "by hand"] = "nothing"
+    applies: ClassVar[Literal["nothing", "itself", "by hand"]] = "nothing"
     """Who applies the mitigation that its arguments name."""
+
+    def __init_subclass__(cls) -> None:
+        """Take arguments and result from the base that names them."""
+        cls.arguments, cls.result = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+
+    @property
+    def help(self) -> str:
+        """What a planner reads of it: its docstring."""
+        return self.__doc__ or ""
+
+    @abstractmethod
+    def legal(self, situation: Situation) -> Choices | None:
+        """What it may be called with; None: not now."""
+
+    def usual(self, situation: Situation, choices: Choices) -> Suggestion | None:
+        """What the rule policy would do where it is legal with these choices; None: leave it to the next tool."""
+        return Suggestion(first(choices), self.why)
+
+    def amounts(self, situation: Situation, choices: Choices) -> Choices:
+        """Choices for the arguments that `legal` leaves free: the usual one first."""
+        return ()
+
+    def missed(self, now: Choices | None, more: Choices) -> tuple[str, ...]:
+        """What only the budget keeps from being done, in words: of what is legal now, and would be without an end."""
+        return ()
+
+    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> R:
+        """What it would have said in a simulated world, by its arguments as JSON."""
+        raise NotImplementedError(f"{self.name} is never legal in a simulated world")

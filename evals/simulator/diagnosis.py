@@ -70,9 +70,8 @@ def _called(world: World, view: View, choice: Choice) -> Finished:
         return Finished(call_id, choice.tool, arguments, None, {}, f"{ILLEGAL}{error}")
     chance = world.chance(f"{call_id}:{choice.tool}")
     try:
-        simulate = TOOLS[choice.tool].simulate
-        assert simulate is not None, f"{choice.tool} is legal in a simulation, and cannot be simulated"
-        return Made.of(call_id, choice.tool, arguments, simulate(world, view.record, said, chance))
+        made = TOOLS[choice.tool].simulate(world, view.record, said, chance)
+        return Made.of(call_id, choice.tool, arguments, made)
     except ToolError as error:
         return Finished(call_id, choice.tool, arguments, None, {}, str(error))
 

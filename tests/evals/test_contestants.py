@@ -254,9 +254,10 @@ def test_mitigations_that_were_not_recorded_are_no_mistakes_of_the_planner() -> 
 def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
     """The verdict names the suspect that fell with the mitigation, which need not be the first one ranked."""
     ranked: list[str] = []
+    ranking = RANK_FACTORS.run
 
     def turned(arguments: Any, case: Any) -> Any:
-        outcome = RANK_FACTORS.run(arguments, case)
+        outcome = ranking(arguments, case)
         found = RankResult.model_validate(outcome.result.model_dump())
         first, *others = found.factors
         other = next(one for one in others if one.factor and one.factor != first.factor)
@@ -264,7 +265,7 @@ def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, m
         ranked.extend(one.factor for one in factors)
         return Outcome(found.model_copy(update={"factors": factors}), outcome.artefacts)
 
-    monkeypatch.setitem(TOOLS, "rank_factors", replace(RANK_FACTORS, run=turned))
+    monkeypatch.setattr(RANK_FACTORS, "run", turned)
     answer = PlannerContestant("rules", lambda _: Rules()).answer(cases["faults"].shown, 1)
     assert ranked[1] == "page_faults" != ranked[0]
     assert answer.causes == ("page_faults", ranked[0])

@@ -29,7 +29,7 @@ from vgo_agent.tools.base import Arguments, Outcome, Result
 from vgo_agent.tools.case import Case, Record
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.simulated import World
-from vgo_agent.tools.situation import Choices, Situation, Slot, always
+from vgo_agent.tools.situation import Choices, Situation, Slot
 from vgo_agent.tools.tool import Tool
 
 from .cases_made import made_case
@@ -53,26 +53,22 @@ def correlated(arguments: LagArguments, case: Case) -> Outcome:
     return Outcome(LagResult(correlation=found, summary=f"Runs {arguments.lag} apart correlate by {found:.3f}."))
 
 
-def legal(situation: Situation) -> Choices | None:
-    called = bool(situation.record.succeeded("autocorrelate"))
-    return (Slot(("lag",), ((1,), (2,))),) if situation.findings.measured and not called else None
+class Autocorrelate(Tool[LagArguments, LagResult]):
+    """Correlate each run with a later one."""
+
+    name, title = "autocorrelate", "Autocorrelate"
+    why = "nothing else is left: do neighbours resemble each other?"
+    run = staticmethod(correlated)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        called = bool(situation.record.succeeded("autocorrelate"))
+        return (Slot(("lag",), ((1,), (2,))),) if situation.findings.measured and not called else None
+
+    def simulate(self, _: World, __: Record, arguments: Mapping[str, Any], chance: random.Random) -> LagResult:
+        return LagResult(correlation=chance.uniform(-1, 1), summary=f"Runs {arguments['lag']} apart correlate.")
 
 
-def simulate(_: World, __: Record, arguments: Mapping[str, Any], chance: random.Random) -> LagResult:
-    return LagResult(correlation=chance.uniform(-1, 1), summary=f"Runs {arguments['lag']} apart correlate.")
-
-
-AUTOCORRELATE = Tool(
-    name="autocorrelate",
-    title="Autocorrelate",
-    help="Correlate each run with a later one.",
-    arguments=LagArguments,
-    result=LagResult,
-    run=correlated,
-    legal=legal,
-    usual=always("nothing else is left: do neighbours resemble each other?"),
-    simulate=simulate,
-)
+AUTOCORRELATE = Autocorrelate()
 
 
 class Keeping(Rules):

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from ..apply_by_hand import ByHandArguments, ByHandResult, run, runs_like
-from ..situation import Choices, Situation, Slot, always
+from ..situation import Choices, Situation, Slot
 from ..tool import Tool
 
 
-def legal(situation: Situation) -> Choices | None:
-    """Once, where the user plans it so."""
-    measured, plan = situation.findings.measured, situation.plan
-    asked = any(call.tool == "apply_by_hand" for call in situation.record.calls)
-    if not plan.by_hand or asked or measured is None or measured.unusable:
-        return None
-    return Slot(("mitigation",), ((plan.mitigation,),)), Slot(("runs",), ((plan.pairs or runs_like(measured),),))
+class ApplyByHandTool(Tool[ByHandArguments, ByHandResult]):
+    """Wait until the user has applied a mitigation that the tool cannot apply, then measure again."""
+
+    name, title = "apply_by_hand", "By hand"
+    measures = True
+    applies = "by hand"
+    why = "a person applies it, then it is measured again"
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Once, where the user plans it so."""
+        measured, plan = situation.findings.measured, situation.plan
+        asked = any(call.tool == "apply_by_hand" for call in situation.record.calls)
+        if not plan.by_hand or asked or measured is None or measured.unusable:
+            return None
+        return Slot(("mitigation",), ((plan.mitigation,),)), Slot(("runs",), ((plan.pairs or runs_like(measured),),))
 
 
-APPLY_BY_HAND = Tool(
-    name="apply_by_hand",
-    title="By hand",
-    help="Wait until the user has applied a mitigation that the tool cannot apply, then measure again.",
-    arguments=ByHandArguments,
-    result=ByHandResult,
-    run=run,
-    legal=legal,
-    usual=always("a person applies it, then it is measured again"),
-    measures=True,
-    applies="by hand",
-)
+APPLY_BY_HAND = ApplyByHandTool()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..apply_mitigation import (
     BATCH_PAIRS,
@@ -17,7 +16,7 @@ from ..apply_mitigation import (
     run,
     stopped_early,
 )
-from ..base import ToolError
+from ..base import JsonArguments, ToolError
 from ..case import Record, changes_system
 from ..comparison import below, direction
 from ..findings import Findings
@@ -28,8 +27,8 @@ from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
 from ..statistics.ratio_test import FEWEST, bounds
 from ..tool import Tool
-from . import look_up
 from .compare import uncompared
+from .look_up import LOOK_UP
 from .screen_levels import left_to_screen
 
 MOST_PAIRS = 200
@@ -71,14 +70,6 @@ def _offered(findings: Findings) -> list[Candidate]:
     return [candidate for looked in findings.looked_up for candidate in looked.offered]
 
 
-def legal(situation: Situation) -> Choices | None:
-    """First batches of what was not tried, and the second batch of what scattered less, as far as time allows."""
-    if situation.plan.mitigation:
-        return _planned(situation)
-    wanted = [one for one in _wanted(situation) if situation.affordable_pairs(one[0]) >= FEWEST]
-    return (Slot(("mitigation", "batch"), tuple(wanted)),) if wanted else None
-
-
 def _wanted(situation: Situation) -> list[tuple[str, int]]:
     """(mitigation, batch), whatever they cost."""
     findings, no_system = situation.findings, situation.record.no_system
@@ -118,25 +109,6 @@ def _planned_batch(situation: Situation) -> int | None:
     return 2 if _promising(findings) and 2 not in tried else None
 
 
-def usual(situation: Situation, choices: Choices) -> Suggestion | None:
-    """Confirm what scattered less, else try the next of the first few of each factor, then the rest."""
-    batches = choices[0].choices
-    if situation.plan.mitigation:
-        chosen = first(choices)
-        why = SECOND if chosen["batch"] == 2 else "apply it, prove it, run pairs"
-        return Suggestion({**chosen, "pairs": _pairs(situation)}, why)
-    if second := sorted(key for key, batch in batches if batch == 2):
-        return _suggested(situation, second[0], 2, SECOND)
-    if _leaves_factor(situation):
-        return None
-    turn = turns(situation.findings)
-    ready = [c for c in open_candidates(situation) if (c.mitigation, 1) in batches]
-    following = min(ready, key=lambda c: turn[c.mitigation], default=None)
-    if following is None:
-        return None
-    return _suggested(situation, following.mitigation, 1, f"next for this factor: {following.when}")
-
-
 def _suggested(situation: Situation, mitigation: str, batch: int, why: str) -> Suggestion:
     return Suggestion({"mitigation": mitigation, "batch": batch, "pairs": _pairs(situation, mitigation)}, why)
 
@@ -146,7 +118,7 @@ def _leaves_factor(situation: Situation) -> bool:
     looked = situation.findings.looked_up
     called = {call.arguments.get("mitigation") for call in situation.record.calls if call.tool == "apply_mitigation"}
     offered = {c.mitigation for c in looked[-1].candidates} if looked else set()
-    return len(offered & called) >= PER_FACTOR and look_up.legal(situation) is not None
+    return len(offered & called) >= PER_FACTOR and LOOK_UP.legal(situation) is not None
 
 
 def _pairs(situation: Situation, mitigation: str = "") -> int:
@@ -157,47 +129,6 @@ def _pairs(situation: Situation, mitigation: str = "") -> int:
         return min(plan.pairs, max(2, affordable))
     needed = max(measured.pairs_needed if measured else 0, BATCH_PAIRS)
     return max(2, min(needed, MOST_PAIRS, limits.max_runs, affordable))
-
-
-def amounts(situation: Situation, _: Choices) -> Choices:
-    """Pairs."""
-    most = max(2, min(situation.limits.max_runs, situation.affordable_pairs()))
-    return (whole_amounts("pairs", _pairs(situation), 2, most),)
-
-
-def missed(now: Choices | None, more: Choices) -> tuple[str, ...]:
-    """Name the batches for which there is no time."""
-    left = [one for one in more[0].choices if not now or one not in now[0].choices]
-    return tuple(key if batch == 1 else f"a second batch of {key}" for key, batch in left)
-
-
-def simulate(world: World, record: Record, arguments: Mapping[str, Any], chance: random.Random) -> ApplyResult:
-    """Apply and run pairs: all that were asked for, or half of them where those show it."""
-    stumble(world, chance)
-    key, batch, pairs = str(arguments["mitigation"]), int(arguments.get("batch", 1)), int(arguments["pairs"])
-    scope = world.known.mitigations[key].scope
-    if scope != "process" and world.limits.allow != "system" and not world.approves:
-        raise ToolError("not approved: the user refused")
-    if world.chance(f"refused:{key}").random() < 0.05:
-        raise ToolError(f"{key} cannot be applied: the system refused.")
-    in_force = world.chance(f"in force:{key}").random() >= 0.05
-    check = Check(level=1, what=key, expected="on", seen="on" if in_force else "off", passed=in_force)
-    looks = _looks(world, key, batch, pairs, chance) if in_force else ()
-    done = looks[0].pairs if stopped_early(looks) else pairs if in_force else 0
-    return ApplyResult(
-        mitigation=key,
-        batch=batch,
-        pairs=done,
-        failed=0,
-        spent_s=2 * done * world.run_s * chance.uniform(0.95, 1.05),
-        checks=(check,),
-        in_force=in_force,
-        told=(),
-        command="./program",
-        looks=looks,
-        left=left_after(looks, world.limits.alpha),
-        summary=f"{key}, batch {batch}: {done} pairs.",
-    )
 
 
 def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random) -> tuple[InterimLook, ...]:
@@ -211,18 +142,76 @@ def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random
     return (InterimLook(pairs=half, spread=spread, stopped=direction(spread) == "more" or below(spread, limit)),)
 
 
-APPLY_MITIGATION = Tool(
-    name="apply_mitigation",
-    title="Try",
-    help="Apply a mitigation, prove that it is in force, and re-measure in randomised pairs.",
-    arguments=ApplyArguments,
-    result=ApplyResult,
-    run=run,
-    legal=legal,
-    usual=usual,
-    amounts=amounts,
-    missed=missed,
-    simulate=simulate,
-    measures=True,
-    applies="itself",
-)
+class ApplyMitigationTool(Tool[ApplyArguments, ApplyResult]):
+    """Apply a mitigation, prove that it is in force, and re-measure in randomised pairs."""
+
+    name, title = "apply_mitigation", "Try"
+    measures = True
+    applies = "itself"
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """First batches of what was not tried, and the second batch of what scattered less, as far as time allows."""
+        if situation.plan.mitigation:
+            return _planned(situation)
+        wanted = [one for one in _wanted(situation) if situation.affordable_pairs(one[0]) >= FEWEST]
+        return (Slot(("mitigation", "batch"), tuple(wanted)),) if wanted else None
+
+    def usual(self, situation: Situation, choices: Choices) -> Suggestion | None:
+        """Confirm what scattered less, else try the next of the first few of each factor, then the rest."""
+        batches = choices[0].choices
+        if situation.plan.mitigation:
+            chosen = first(choices)
+            why = SECOND if chosen["batch"] == 2 else "apply it, prove it, run pairs"
+            return Suggestion({**chosen, "pairs": _pairs(situation)}, why)
+        if second := sorted(key for key, batch in batches if batch == 2):
+            return _suggested(situation, second[0], 2, SECOND)
+        if _leaves_factor(situation):
+            return None
+        turn = turns(situation.findings)
+        ready = [c for c in open_candidates(situation) if (c.mitigation, 1) in batches]
+        following = min(ready, key=lambda c: turn[c.mitigation], default=None)
+        if following is None:
+            return None
+        return _suggested(situation, following.mitigation, 1, f"next for this factor: {following.when}")
+
+    def amounts(self, situation: Situation, _: Choices) -> Choices:
+        """Pairs."""
+        most = max(2, min(situation.limits.max_runs, situation.affordable_pairs()))
+        return (whole_amounts("pairs", _pairs(situation), 2, most),)
+
+    def missed(self, now: Choices | None, more: Choices) -> tuple[str, ...]:
+        """Name the batches for which there is no time."""
+        left = [one for one in more[0].choices if not now or one not in now[0].choices]
+        return tuple(key if batch == 1 else f"a second batch of {key}" for key, batch in left)
+
+    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> ApplyResult:
+        """Apply and run pairs: all that were asked for, or half of them where those show it."""
+        stumble(world, chance)
+        key, batch, pairs = str(arguments["mitigation"]), int(arguments.get("batch", 1)), int(arguments["pairs"])
+        scope = world.known.mitigations[key].scope
+        if scope != "process" and world.limits.allow != "system" and not world.approves:
+            raise ToolError("not approved: the user refused")
+        if world.chance(f"refused:{key}").random() < 0.05:
+            raise ToolError(f"{key} cannot be applied: the system refused.")
+        in_force = world.chance(f"in force:{key}").random() >= 0.05
+        check = Check(level=1, what=key, expected="on", seen="on" if in_force else "off", passed=in_force)
+        looks = _looks(world, key, batch, pairs, chance) if in_force else ()
+        done = looks[0].pairs if stopped_early(looks) else pairs if in_force else 0
+        return ApplyResult(
+            mitigation=key,
+            batch=batch,
+            pairs=done,
+            failed=0,
+            spent_s=2 * done * world.run_s * chance.uniform(0.95, 1.05),
+            checks=(check,),
+            in_force=in_force,
+            told=(),
+            command="./program",
+            looks=looks,
+            left=left_after(looks, world.limits.alpha),
+            summary=f"{key}, batch {batch}: {done} pairs.",
+        )
+
+
+APPLY_MITIGATION = ApplyMitigationTool()

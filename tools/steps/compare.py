@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
-from typing import Any
 
 from scipy.special import ndtri
 
 from ..apply_mitigation import ApplyResult
+from ..base import JsonArguments
 from ..case import Record
 from ..claim import Claim, TooFew
 from ..compare import CompareArguments, CompareResult, run
 from ..comparison import Comparison
 from ..findings import Findings
 from ..simulated import World, drawn_claim, summary_of
-from ..situation import Choices, Situation, Slot, always
+from ..situation import Choices, Situation, Slot
 from ..statistics.comparison.bootstrap import BootstrapRatio
 from ..statistics.comparison.description import Description
 from ..statistics.comparison.resampling import Statistic
@@ -30,27 +29,6 @@ def uncompared(findings: Findings) -> tuple[str, ...]:
     done = {str(call.arguments.get("call")) for call in record.calls if call.tool == "compare"}
     sound = (batch.call for batch in findings.batches if batch.applied.in_force and not batch.applied.broke)
     return tuple(call.call_id for call in (*sound, *record.succeeded("apply_by_hand")) if call.call_id not in done)
-
-
-def legal(situation: Situation) -> Choices | None:
-    """Whatever has not been compared."""
-    calls = uncompared(situation.findings)
-    return (Slot(("call",), tuple((call,) for call in calls)),) if calls else None
-
-
-def simulate(world: World, record: Record, arguments: Mapping[str, Any], chance: random.Random) -> CompareResult:
-    """Judge one batch: the true effect with the error that so many pairs leave."""
-    applied = record.call(str(arguments["call"])).read(ApplyResult)
-    truth, alpha = math.log(world.effect(applied.mitigation)), world.limits.alpha * applied.left
-    found = _comparison(world, truth, applied.pairs, alpha, chance)
-    return CompareResult(
-        mitigation=applied.mitigation,
-        batch=applied.batch,
-        comparison=found,
-        confirmations=_family(record, str(arguments["call"]), found, world) if applied.batch == 2 else {},
-        moved=(),
-        summary=f"{applied.mitigation}, batch {applied.batch}, {applied.pairs} pairs: {found.shown('spread')}.",
-    )
 
 
 def _comparison(world: World, truth: float, pairs: int, alpha: float, chance: random.Random) -> Comparison:
@@ -105,14 +83,31 @@ def _ratio(statistic: Statistic, baseline: float, log: float) -> BootstrapRatio:
     )
 
 
-COMPARE = Tool(
-    name="compare",
-    title="Compare",
-    help="Compare the pairs of one batch.",
-    arguments=CompareArguments,
-    result=CompareResult,
-    run=run,
-    legal=legal,
-    usual=always("judge the runs just measured"),
-    simulate=simulate,
-)
+class CompareTool(Tool[CompareArguments, CompareResult]):
+    """Compare the pairs of one batch."""
+
+    name, title = "compare", "Compare"
+    why = "judge the runs just measured"
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Whatever has not been compared."""
+        calls = uncompared(situation.findings)
+        return (Slot(("call",), tuple((call,) for call in calls)),) if calls else None
+
+    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> CompareResult:
+        """Judge one batch: the true effect with the error that so many pairs leave."""
+        applied = record.call(str(arguments["call"])).read(ApplyResult)
+        truth, alpha = math.log(world.effect(applied.mitigation)), world.limits.alpha * applied.left
+        found = _comparison(world, truth, applied.pairs, alpha, chance)
+        return CompareResult(
+            mitigation=applied.mitigation,
+            batch=applied.batch,
+            comparison=found,
+            confirmations=_family(record, str(arguments["call"]), found, world) if applied.batch == 2 else {},
+            moved=(),
+            summary=f"{applied.mitigation}, batch {applied.batch}, {applied.pairs} pairs: {found.shown('spread')}.",
+        )
+
+
+COMPARE = CompareTool()

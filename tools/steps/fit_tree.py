@@ -3,51 +3,44 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from typing import Any
 
+from ..base import JsonArguments
 from ..case import Record
 from ..fit_tree import FitTreeArguments, FitTreeResult, run
 from ..profile import ProfileResult
 from ..simulated import World, shown, stumble
-from ..situation import Choices, Situation, Slot, always
+from ..situation import Choices, Situation, Slot
 from ..statistics.association.tree import DecisionTree, TreeNode
 from ..tool import Tool
 from .profile import since_profile
 
 
-def legal(situation: Situation) -> Choices | None:
-    """Once after each label."""
-    since = since_profile(situation) or frozenset()
-    return () if "label" in since and "fit_tree" not in since else None
+class FitTreeTool(Tool[FitTreeArguments, FitTreeResult]):
+    """Fit a shallow tree that explains slow and fast."""
+
+    name, title = "fit_tree", "Fit a tree"
+    analyses = True
+    why = "a shallow tree shows which counters separate slow from fast"
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Once after each label."""
+        since = since_profile(situation) or frozenset()
+        return () if "label" in since and "fit_tree" not in since else None
+
+    def amounts(self, _: Situation, __: Choices) -> Choices:
+        """Depths."""
+        return (Slot(("depth",), ((3,), (2,), (4,))),)
+
+    def simulate(self, world: World, record: Record, _: JsonArguments, chance: random.Random) -> FitTreeResult:
+        """Fit a tree that does well where a cause can be seen."""
+        stumble(world, chance)
+        seen = record.latest("profile").read(ProfileResult)
+        accuracy = chance.uniform(0.65, 0.98) if shown(world, record) else chance.uniform(0.4, 0.65)
+        nodes = (TreeNode(id=0, n=seen.runs, slow_share=0.3),)
+        tree = DecisionTree(nodes=nodes, in_sample=0.95, cross_validated=accuracy, runs=seen.runs)
+        words = f"A tree over {seen.columns} columns: balanced accuracy {accuracy:.2f} cross-validated."
+        return FitTreeResult(tree=tree, columns=seen.columns, layers=seen.layers, runs=seen.runs, summary=words)
 
 
-def amounts(_: Situation, __: Choices) -> Choices:
-    """Depths."""
-    return (Slot(("depth",), ((3,), (2,), (4,))),)
-
-
-def simulate(world: World, record: Record, _: Mapping[str, Any], chance: random.Random) -> FitTreeResult:
-    """Fit a tree that does well where a cause can be seen."""
-    stumble(world, chance)
-    seen = record.latest("profile").read(ProfileResult)
-    accuracy = chance.uniform(0.65, 0.98) if shown(world, record) else chance.uniform(0.4, 0.65)
-    nodes = (TreeNode(id=0, n=seen.runs, slow_share=0.3),)
-    tree = DecisionTree(nodes=nodes, in_sample=0.95, cross_validated=accuracy, runs=seen.runs)
-    words = f"A tree over {seen.columns} columns: balanced accuracy {accuracy:.2f} cross-validated."
-    return FitTreeResult(tree=tree, columns=seen.columns, layers=seen.layers, runs=seen.runs, summary=words)
-
-
-FIT_TREE = Tool(
-    name="fit_tree",
-    title="Fit a tree",
-    help="Fit a shallow tree that explains slow and fast.",
-    arguments=FitTreeArguments,
-    result=FitTreeResult,
-    run=run,
-    legal=legal,
-    usual=always("a shallow tree shows which counters separate slow from fast"),
-    amounts=amounts,
-    simulate=simulate,
-    analyses=True,
-)
+FIT_TREE = FitTreeTool()

@@ -3,64 +3,56 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from typing import Any
 
-from ..base import ToolError
+from ..base import JsonArguments, ToolError
 from ..case import Record
 from ..label import LabelArguments, LabelResult, RunClasses, run
 from ..profile import ProfileResult
 from ..simulated import World, shape_of, stumble
-from ..situation import Choices, Situation, Slot, always
+from ..situation import Choices, Situation, Slot
 from ..tool import Tool
 from .profile import since_profile
 
 
-def legal(situation: Situation) -> Choices | None:
-    """Once after each profile that stands."""
-    since = since_profile(situation)
-    return () if since is not None and "label" not in since else None
+class LabelTool(Tool[LabelArguments, LabelResult]):
+    """Split the profiled runs into slow and fast."""
+
+    name, title = "label", "Label slow and fast"
+    analyses = True
+    why = "fix the cut before any counter is looked at"
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Once after each profile that stands."""
+        since = since_profile(situation)
+        return () if since is not None and "label" not in since else None
+
+    def amounts(self, situation: Situation, _: Choices) -> Choices:
+        """The cut that the runs suggest, or a quantile of the baseline."""
+        outcome = situation.findings.measured.outcome if situation.findings.measured else None
+        return (Slot(("cut",), ((None,), (outcome.median,), (outcome.p95,)) if outcome else ((None,),)),)
+
+    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> LabelResult:
+        """Cut the profiled runs; a cut of one's own may leave a class empty."""
+        stumble(world, chance)
+        runs = record.latest("profile").read(ProfileResult).runs
+        cut = arguments.get("cut")
+        if cut is not None and chance.random() < 0.15:
+            raise ToolError(f"The cut {cut:g} leaves one class empty; choose it inside the range of outcomes.")
+        slow = max(1, min(runs - 1, round(runs * chance.uniform(0.05, 0.5))))
+        classes = RunClasses(
+            kind="median" if cut is None else "given",
+            how="drawn",
+            cut=world.run_s if cut is None else float(cut),
+            cuts=(world.run_s,),
+            lower_is_better=True,
+            sizes=(runs - slow, slow),
+            n_slow=slow,
+            n_fast=runs - slow,
+            slow=(True,) * slow + (False,) * (runs - slow),
+        )
+        shape = shape_of(runs, world.run_s, 1, tail=False)
+        return LabelResult(classes=classes, shape=shape, summary=f"{slow} of {runs} runs are slow.")
 
 
-def amounts(situation: Situation, _: Choices) -> Choices:
-    """The cut that the runs suggest, or a quantile of the baseline."""
-    outcome = situation.findings.measured.outcome if situation.findings.measured else None
-    return (Slot(("cut",), ((None,), (outcome.median,), (outcome.p95,)) if outcome else ((None,),)),)
-
-
-def simulate(world: World, record: Record, arguments: Mapping[str, Any], chance: random.Random) -> LabelResult:
-    """Cut the profiled runs; a cut of one's own may leave a class empty."""
-    stumble(world, chance)
-    runs = record.latest("profile").read(ProfileResult).runs
-    cut = arguments.get("cut")
-    if cut is not None and chance.random() < 0.15:
-        raise ToolError(f"The cut {cut:g} leaves one class empty; choose it inside the range of outcomes.")
-    slow = max(1, min(runs - 1, round(runs * chance.uniform(0.05, 0.5))))
-    classes = RunClasses(
-        kind="median" if cut is None else "given",
-        how="drawn",
-        cut=world.run_s if cut is None else float(cut),
-        cuts=(world.run_s,),
-        lower_is_better=True,
-        sizes=(runs - slow, slow),
-        n_slow=slow,
-        n_fast=runs - slow,
-        slow=(True,) * slow + (False,) * (runs - slow),
-    )
-    shape = shape_of(runs, world.run_s, 1, tail=False)
-    return LabelResult(classes=classes, shape=shape, summary=f"{slow} of {runs} runs are slow.")
-
-
-LABEL = Tool(
-    name="label",
-    title="Label slow and fast",
-    help="Split the profiled runs into slow and fast.",
-    arguments=LabelArguments,
-    result=LabelResult,
-    run=run,
-    legal=legal,
-    usual=always("fix the cut before any counter is looked at"),
-    amounts=amounts,
-    simulate=simulate,
-    analyses=True,
-)
+LABEL = LabelTool()

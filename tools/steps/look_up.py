@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from typing import Any
 
+from ..base import JsonArguments
 from ..case import Record
 from ..look_up import LookUpArguments, LookUpResult, run
 from ..simulated import World
 from ..situation import Choices, Situation, Slot, Suggestion
 from ..tool import Tool
-
-
-def legal(situation: Situation) -> Choices | None:
-    """Suspects, and factors that no counter shows, once each; all but the first look-up need time to spare."""
-    factors = () if situation.plan.mitigation else _not_looked_up(situation)
-    if not factors or not (situation.time_to_spare or not situation.findings.looked_up):
-        return None
-    return (Slot(("factor",), tuple((factor,) for factor in factors)),)
 
 
 def _not_looked_up(situation: Situation) -> tuple[str, ...]:
@@ -30,29 +21,31 @@ def _not_looked_up(situation: Situation) -> tuple[str, ...]:
     return tuple(factor for factor in (*suspects, *findings.ranking.uncounted) if factor not in asked)
 
 
-def usual(situation: Situation, choices: Choices) -> Suggestion:
-    """The most important of them."""
-    factor, ranking = choices[0].choices[0][0], situation.findings.ranking
-    why = f"what is known about {factor}, and what may help"
-    if ranking and factor in ranking.uncounted:
-        why = f"no counter shows {factor}: only trying can tell"
-    return Suggestion({"factor": factor}, why)
+class LookUpTool(Tool[LookUpArguments, LookUpResult]):
+    """Look up a factor and its mitigations."""
+
+    name, title = "look_up", "Look up"
+    analyses = True
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Suspects, and factors that no counter shows, once each; all but the first look-up need time to spare."""
+        factors = () if situation.plan.mitigation else _not_looked_up(situation)
+        if not factors or not (situation.time_to_spare or not situation.findings.looked_up):
+            return None
+        return (Slot(("factor",), tuple((factor,) for factor in factors)),)
+
+    def usual(self, situation: Situation, choices: Choices) -> Suggestion:
+        """The most important of them."""
+        factor, ranking = choices[0].choices[0][0], situation.findings.ranking
+        why = f"what is known about {factor}, and what may help"
+        if ranking and factor in ranking.uncounted:
+            why = f"no counter shows {factor}: only trying can tell"
+        return Suggestion({"factor": factor}, why)
+
+    def simulate(self, world: World, _: Record, arguments: JsonArguments, __: random.Random) -> LookUpResult:
+        """Look up what is really known."""
+        return world.looked_up(str(arguments["factor"]))
 
 
-def simulate(world: World, _: Record, arguments: Mapping[str, Any], __: random.Random) -> LookUpResult:
-    """Look up what is really known."""
-    return world.looked_up(str(arguments["factor"]))
-
-
-LOOK_UP = Tool(
-    name="look_up",
-    title="Look up",
-    help="Look up a factor and its mitigations.",
-    arguments=LookUpArguments,
-    result=LookUpResult,
-    run=run,
-    legal=legal,
-    usual=usual,
-    simulate=simulate,
-    analyses=True,
-)
+LOOK_UP = LookUpTool()

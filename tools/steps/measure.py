@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
-from typing import Any
 
+from ..base import JsonArguments
 from ..case import Record
 from ..measure import FLOOR, LEAST, MeasureArguments, MeasureResult, run
 from ..simulated import World, shape_of, stumble, summary_of
@@ -17,62 +16,54 @@ SHARE = 0.2
 """Of the budget; most of the rest re-measures mitigations, which is where proof comes from."""
 
 
-def legal(situation: Situation) -> Choices | None:
-    """Once."""
-    return () if situation.findings.measured is None else None
+class MeasureTool(Tool[MeasureArguments, MeasureResult]):
+    """Run the program without layers until its spread is known."""
+
+    name, title = "measure", "Measure"
+    measures = True
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Once."""
+        return () if situation.findings.measured is None else None
+
+    def usual(self, situation: Situation, _: Choices) -> Suggestion:
+        """Until the spread is known, within its share of the budget."""
+        limits = situation.limits
+        arguments = {"max_runs": limits.max_runs, "max_seconds": limits.budget_s * SHARE}
+        return Suggestion(arguments, "the baseline comes first")
+
+    def amounts(self, situation: Situation, _: Choices) -> Choices:
+        """Runs and seconds."""
+        limits = situation.limits
+        runs = whole_amounts("max_runs", limits.max_runs, limits.min_runs, limits.max_runs)
+        return runs, seconds_amounts("max_seconds", limits.budget_s * SHARE)
+
+    def simulate(self, world: World, _: Record, arguments: JsonArguments, chance: random.Random) -> MeasureResult:
+        """Run until the rule is content, or runs or seconds are used up."""
+        stumble(world, chance)
+        paid = max(2, int(arguments["max_seconds"] / world.run_s))
+        runs = min(world.enough, int(arguments["max_runs"]), paid)
+        least = max(LEAST, min(FLOOR, world.limits.min_runs))
+        unusable = f"Only {runs} runs count, and a spread needs at least {least}." if runs < least else ""
+        stopped = "spread known" if runs == world.enough else "time cap" if runs == paid else "run cap"
+        cv = world.cv * math.exp(chance.gauss(0, 1 / math.sqrt(runs)))
+        return MeasureResult(
+            runs=runs,
+            failed=0,
+            survivors=0,
+            warm_up=0,
+            stopped_by=stopped,
+            spent_s=runs * world.run_s,
+            outcome=summary_of(runs, world.run_s, cv),
+            sd_interval=None,
+            processes=runs,
+            shape=shape_of(runs, world.run_s, chance.choice((1, 1, 2, 3)), chance.random() < 0.4),
+            unusable=unusable,
+            steady=not unusable and cv <= world.limits.steady_cv,
+            pairs_needed=world.needed,
+            summary=unusable or f"{runs} runs, CV {100 * cv:.2g} %; stopped by {stopped}.",
+        )
 
 
-def usual(situation: Situation, _: Choices) -> Suggestion:
-    """Until the spread is known, within its share of the budget."""
-    limits = situation.limits
-    arguments = {"max_runs": limits.max_runs, "max_seconds": limits.budget_s * SHARE}
-    return Suggestion(arguments, "the baseline comes first")
-
-
-def amounts(situation: Situation, _: Choices) -> Choices:
-    """Runs and seconds."""
-    limits = situation.limits
-    runs = whole_amounts("max_runs", limits.max_runs, limits.min_runs, limits.max_runs)
-    return runs, seconds_amounts("max_seconds", limits.budget_s * SHARE)
-
-
-def simulate(world: World, _: Record, arguments: Mapping[str, Any], chance: random.Random) -> MeasureResult:
-    """Run until the rule is content, or runs or seconds are used up."""
-    stumble(world, chance)
-    paid = max(2, int(arguments["max_seconds"] / world.run_s))
-    runs = min(world.enough, int(arguments["max_runs"]), paid)
-    least = max(LEAST, min(FLOOR, world.limits.min_runs))
-    unusable = f"Only {runs} runs count, and a spread needs at least {least}." if runs < least else ""
-    stopped = "spread known" if runs == world.enough else "time cap" if runs == paid else "run cap"
-    cv = world.cv * math.exp(chance.gauss(0, 1 / math.sqrt(runs)))
-    return MeasureResult(
-        runs=runs,
-        failed=0,
-        survivors=0,
-        warm_up=0,
-        stopped_by=stopped,
-        spent_s=runs * world.run_s,
-        outcome=summary_of(runs, world.run_s, cv),
-        sd_interval=None,
-        processes=runs,
-        shape=shape_of(runs, world.run_s, chance.choice((1, 1, 2, 3)), chance.random() < 0.4),
-        unusable=unusable,
-        steady=not unusable and cv <= world.limits.steady_cv,
-        pairs_needed=world.needed,
-        summary=unusable or f"{runs} runs, CV {100 * cv:.2g} %; stopped by {stopped}.",
-    )
-
-
-MEASURE = Tool(
-    name="measure",
-    title="Measure",
-    help="Run the program without layers until its spread is known.",
-    arguments=MeasureArguments,
-    result=MeasureResult,
-    run=run,
-    legal=legal,
-    usual=usual,
-    amounts=amounts,
-    simulate=simulate,
-    measures=True,
-)
+MEASURE = MeasureTool()

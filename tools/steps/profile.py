@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from typing import Any
 
+from ..base import JsonArguments
 from ..candidates import LEAST_IN_CLASS
 from ..case import Record
 from ..profile import ProfileArguments, ProfileResult, run
@@ -30,21 +29,6 @@ def since_profile(situation: Situation) -> frozenset[str] | None:
     return frozenset(call.tool for call in after if call.result is not None)
 
 
-def legal(situation: Situation) -> Choices | None:
-    """Once; and again with the layers that wait, when the light ones have shown nothing."""
-    measured = situation.findings.measured
-    if measured is None or not situation.time_left:
-        return None
-    if situation.plan.mitigation:
-        called = any(call.tool == "profile" for call in situation.record.calls)
-        return None if called or measured.unusable or situation.plan.by_hand else ()
-    if not situation.findings.profiles:
-        to_explain = not measured.steady or measured.failed >= LEAST_IN_CLASS
-        return () if to_explain and not measured.unusable else None
-    since = since_profile(situation)
-    return _second_look(situation) if since is None or {"label", "rank_factors"} <= since else None
-
-
 def _second_look(situation: Situation) -> Choices | None:
     findings, calls = situation.findings, situation.record.calls
     waiting = findings.profiles[-1].later
@@ -55,60 +39,65 @@ def _second_look(situation: Situation) -> Choices | None:
     return (Slot(("layers",), ((list(waiting),),)),)
 
 
-def usual(situation: Situation, choices: Choices) -> Suggestion:
-    """Enough runs for weak causes; of a trial, a few."""
-    limits, measured = situation.limits, situation.findings.measured
-    if situation.plan.mitigation:
-        runs, share, why = (
-            PLANNED_RUNS,
-            PLANNED_SHARE,
-            "see how many CPUs it keeps busy, and which counters can be watched",
-        )
-    else:
-        runs, share = min(limits.max_runs, max(RUNS, measured.runs if measured else 0)), SHARE
-        why = "the light layers show no factor: look with the heavy ones"
-        why = why if choices else "the baseline varies: look at what the system did in each run"
-    layers = choices[0].choices[0][0] if choices else list(limits.layers)
-    return Suggestion({"layers": layers, "runs": runs, "max_seconds": limits.budget_s * share}, why)
+class ProfileTool(Tool[ProfileArguments, ProfileResult]):
+    """Run with metric layers that count what the system did during each run."""
+
+    name, title = "profile", "Profile"
+    measures = True
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Once; and again with the layers that wait, when the light ones have shown nothing."""
+        measured = situation.findings.measured
+        if measured is None or not situation.time_left:
+            return None
+        if situation.plan.mitigation:
+            called = any(call.tool == "profile" for call in situation.record.calls)
+            return None if called or measured.unusable or situation.plan.by_hand else ()
+        if not situation.findings.profiles:
+            to_explain = not measured.steady or measured.failed >= LEAST_IN_CLASS
+            return () if to_explain and not measured.unusable else None
+        since = since_profile(situation)
+        return _second_look(situation) if since is None or {"label", "rank_factors"} <= since else None
+
+    def usual(self, situation: Situation, choices: Choices) -> Suggestion:
+        """Enough runs for weak causes; of a trial, a few."""
+        limits, measured = situation.limits, situation.findings.measured
+        if situation.plan.mitigation:
+            runs, share, why = (
+                PLANNED_RUNS,
+                PLANNED_SHARE,
+                "see how many CPUs it keeps busy, and which counters can be watched",
+            )
+        else:
+            runs, share = min(limits.max_runs, max(RUNS, measured.runs if measured else 0)), SHARE
+            why = "the light layers show no factor: look with the heavy ones"
+            why = why if choices else "the baseline varies: look at what the system did in each run"
+        layers = choices[0].choices[0][0] if choices else list(limits.layers)
+        return Suggestion({"layers": layers, "runs": runs, "max_seconds": limits.budget_s * share}, why)
+
+    def amounts(self, situation: Situation, choices: Choices) -> Choices:
+        """Layers where they are free, runs and seconds."""
+        arguments, limits = self.usual(situation, choices).arguments, situation.limits
+        layers = () if choices else (Slot(("layers",), ((arguments["layers"],),)),)
+        runs = whole_amounts("runs", arguments["runs"], limits.min_runs, limits.max_runs)
+        return *layers, runs, seconds_amounts("max_seconds", arguments["max_seconds"])
+
+    def missed(self, now: Choices | None, _: Choices) -> tuple[str, ...]:
+        """Name it where there is no time for it."""
+        return ("a profile",) if now is None else ()
+
+    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> ProfileResult:
+        """Run with layers on: the light ones first, the heavy ones where they are asked for again."""
+        stumble(world, chance)
+        first = not record.succeeded("profile")
+        asked = tuple(arguments["layers"])
+        later = tuple(layer for layer in asked if layer in HEAVY) if first else ()
+        on = tuple(layer for layer in asked if layer not in later) or asked
+        runs = min(int(arguments["runs"]), max(20, int(arguments["max_seconds"] / world.run_s)))
+        aside = "it shifts the mean by more than slow and fast runs differ" if world.kind == "distorted" else ""
+        spent_s = runs * world.run_s * chance.uniform(1.2, 1.5)
+        return profiled(on, later if on != asked else (), runs, spent_s, world.busy_cpus, aside)
 
 
-def amounts(situation: Situation, choices: Choices) -> Choices:
-    """Layers where they are free, runs and seconds."""
-    arguments, limits = usual(situation, choices).arguments, situation.limits
-    layers = () if choices else (Slot(("layers",), ((arguments["layers"],),)),)
-    runs = whole_amounts("runs", arguments["runs"], limits.min_runs, limits.max_runs)
-    return *layers, runs, seconds_amounts("max_seconds", arguments["max_seconds"])
-
-
-def missed(now: Choices | None, _: Choices) -> tuple[str, ...]:
-    """Name it where there is no time for it."""
-    return ("a profile",) if now is None else ()
-
-
-def simulate(world: World, record: Record, arguments: Mapping[str, Any], chance: random.Random) -> ProfileResult:
-    """Run with layers on: the light ones first, the heavy ones where they are asked for again."""
-    stumble(world, chance)
-    first = not record.succeeded("profile")
-    asked = tuple(arguments["layers"])
-    later = tuple(layer for layer in asked if layer in HEAVY) if first else ()
-    on = tuple(layer for layer in asked if layer not in later) or asked
-    runs = min(int(arguments["runs"]), max(20, int(arguments["max_seconds"] / world.run_s)))
-    aside = "it shifts the mean by more than slow and fast runs differ" if world.kind == "distorted" else ""
-    spent_s = runs * world.run_s * chance.uniform(1.2, 1.5)
-    return profiled(on, later if on != asked else (), runs, spent_s, world.busy_cpus, aside)
-
-
-PROFILE = Tool(
-    name="profile",
-    title="Profile",
-    help="Run with metric layers that count what the system did during each run.",
-    arguments=ProfileArguments,
-    result=ProfileResult,
-    run=run,
-    legal=legal,
-    usual=usual,
-    amounts=amounts,
-    missed=missed,
-    simulate=simulate,
-    measures=True,
-)
+PROFILE = ProfileTool()

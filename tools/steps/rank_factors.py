@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from ..base import JsonArguments
 from ..case import Record
 from ..profile import ProfileResult
 from ..rank_factors import BlockLooked, RankArguments, RankedFactor, RankResult, run
 from ..simulated import Lead, World, shown, stumble
-from ..situation import Choices, Situation, always
+from ..situation import Choices, Situation
 from ..tool import Tool
 from .profile import since_profile
 
 LIGHT, SECOND = 0.8, 0.2
 """Of alpha, at the first and the second look of a simulated world."""
-
-
-def legal(situation: Situation) -> Choices | None:
-    """Once after each label."""
-    since = since_profile(situation) or frozenset()
-    return () if "label" in since and "rank_factors" not in since else None
-
-
-def simulate(world: World, record: Record, arguments: Mapping[str, Any], chance: random.Random) -> RankResult:
-    """Rank what goes with slow runs, and what does not."""
-    stumble(world, chance)
-    seen = record.latest("profile").read(ProfileResult)
-    look, runs = len(record.succeeded("profile")), seen.runs
-    leads = shown(world, record)
-    rest = chance.sample([key for key, factor in world.known.factors.items() if factor.signals], world.unseen)
-    ranked = [_ranked(lead, runs, world) for lead in leads]
-    ranked += _unseen([key for key in rest if key not in {lead.factor for lead in leads}], runs, world, chance)
-    ranked.sort(key=lambda one: (not one.visible, one.visible and one.contrary, one.p_value))
-    visible = any(one.suspect for one in ranked)
-    waits = bool(record.succeeded("profile")[0].read(ProfileResult).later)
-    return RankResult(
-        visible=visible,
-        p_value=min(one.p_value for one in ranked),
-        factors=tuple(ranked),
-        set_aside={},
-        clusters=len(ranked),
-        look=look,
-        look_share=1.0 if not waits else LIGHT if look == 1 else SECOND,
-        blocks=(
-            BlockLooked(layers=seen.layers, runs=seen.runs, columns=seen.columns, clusters=len(ranked), share=1.0),
-        ),
-        filled={},
-        uncounted=() if visible else world.without_counters(),
-        summary=f"{'A' if visible else 'No'} visible factor.",
-    )
 
 
 def _ranked(lead: Lead, runs: int, world: World) -> RankedFactor:
@@ -87,15 +52,46 @@ def _factor(
     )
 
 
-RANK_FACTORS = Tool(
-    name="rank_factors",
-    title="Rank the factors",
-    help="Rank the factors that go with slow runs.",
-    arguments=RankArguments,
-    result=RankResult,
-    run=run,
-    legal=legal,
-    usual=always("test whether any factor goes with slow runs by more than luck"),
-    simulate=simulate,
-    analyses=True,
-)
+class RankFactorsTool(Tool[RankArguments, RankResult]):
+    """Rank the factors that go with slow runs."""
+
+    name, title = "rank_factors", "Rank the factors"
+    analyses = True
+    why = "test whether any factor goes with slow runs by more than luck"
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Once after each label."""
+        since = since_profile(situation) or frozenset()
+        return () if "label" in since and "rank_factors" not in since else None
+
+    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> RankResult:
+        """Rank what goes with slow runs, and what does not."""
+        stumble(world, chance)
+        seen = record.latest("profile").read(ProfileResult)
+        look, runs = len(record.succeeded("profile")), seen.runs
+        leads = shown(world, record)
+        rest = chance.sample([key for key, factor in world.known.factors.items() if factor.signals], world.unseen)
+        ranked = [_ranked(lead, runs, world) for lead in leads]
+        ranked += _unseen([key for key in rest if key not in {lead.factor for lead in leads}], runs, world, chance)
+        ranked.sort(key=lambda one: (not one.visible, one.visible and one.contrary, one.p_value))
+        visible = any(one.suspect for one in ranked)
+        waits = bool(record.succeeded("profile")[0].read(ProfileResult).later)
+        return RankResult(
+            visible=visible,
+            p_value=min(one.p_value for one in ranked),
+            factors=tuple(ranked),
+            set_aside={},
+            clusters=len(ranked),
+            look=look,
+            look_share=1.0 if not waits else LIGHT if look == 1 else SECOND,
+            blocks=(
+                BlockLooked(layers=seen.layers, runs=seen.runs, columns=seen.columns, clusters=len(ranked), share=1.0),
+            ),
+            filled={},
+            uncounted=() if visible else world.without_counters(),
+            summary=f"{'A' if visible else 'No'} visible factor.",
+        )
+
+
+RANK_FACTORS = RankFactorsTool()

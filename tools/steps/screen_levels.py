@@ -19,29 +19,6 @@ def left_to_screen(situation: Situation) -> bool:
     return situation.plan.search is not None and not done
 
 
-def legal(situation: Situation) -> Choices | None:
-    """Once, after the profile."""
-    measured, plan, search = situation.findings.measured, situation.plan, situation.plan.search
-    profiled = any(call.tool == "profile" for call in situation.record.calls)
-    if search is None or not left_to_screen(situation) or plan.by_hand or not profiled or not situation.time_left:
-        return None
-    if measured is None or measured.unusable:
-        return None
-    chosen = {
-        "mitigation": plan.mitigation,
-        "values": plan.values,
-        "parameter": search.parameter,
-        "levels": list(search.levels),
-        "minimise": search.minimise,
-    }
-    return tuple(Slot((name,), ((value,),)) for name, value in chosen.items())
-
-
-def usual(situation: Situation, choices: Choices) -> Suggestion:
-    """As many rounds as are paid for."""
-    return Suggestion({**first(choices), "rounds": _rounds(situation)}, "run every level in random rounds")
-
-
 def _rounds(situation: Situation) -> int:
     plan = situation.plan
     arms = 1 + len(plan.search.levels if plan.search else ())
@@ -50,27 +27,42 @@ def _rounds(situation: Situation) -> int:
     return max(min(LEAST_ROUNDS, most), min(most, affordable))
 
 
-def amounts(situation: Situation, _: Choices) -> Choices:
-    """Rounds."""
-    return (whole_amounts("rounds", _rounds(situation), 2, max(2, situation.limits.max_runs)),)
+class ScreenLevelsTool(Tool[ScreenArguments, ScreenResult]):
+    """Run the levels of a mitigation's parameter in random rounds, and drop what is clearly worse."""
+
+    name, title = "screen_levels", "Screen levels of"
+    measures = True
+    applies = "itself"
+    run = staticmethod(run)
+
+    def legal(self, situation: Situation) -> Choices | None:
+        """Once, after the profile."""
+        measured, plan, search = situation.findings.measured, situation.plan, situation.plan.search
+        profiled = any(call.tool == "profile" for call in situation.record.calls)
+        if search is None or not left_to_screen(situation) or plan.by_hand or not profiled or not situation.time_left:
+            return None
+        if measured is None or measured.unusable:
+            return None
+        chosen = {
+            "mitigation": plan.mitigation,
+            "values": plan.values,
+            "parameter": search.parameter,
+            "levels": list(search.levels),
+            "minimise": search.minimise,
+        }
+        return tuple(Slot((name,), ((value,),)) for name, value in chosen.items())
+
+    def usual(self, situation: Situation, choices: Choices) -> Suggestion:
+        """As many rounds as are paid for."""
+        return Suggestion({**first(choices), "rounds": _rounds(situation)}, "run every level in random rounds")
+
+    def amounts(self, situation: Situation, _: Choices) -> Choices:
+        """Rounds."""
+        return (whole_amounts("rounds", _rounds(situation), 2, max(2, situation.limits.max_runs)),)
+
+    def missed(self, now: Choices | None, _: Choices) -> tuple[str, ...]:
+        """Name it where there is no time for it."""
+        return ("a screening of its levels",) if now is None else ()
 
 
-def missed(now: Choices | None, _: Choices) -> tuple[str, ...]:
-    """Name it where there is no time for it."""
-    return ("a screening of its levels",) if now is None else ()
-
-
-SCREEN_LEVELS = Tool(
-    name="screen_levels",
-    title="Screen levels of",
-    help="Run the levels of a mitigation's parameter in random rounds, and drop what is clearly worse.",
-    arguments=ScreenArguments,
-    result=ScreenResult,
-    run=run,
-    legal=legal,
-    usual=usual,
-    amounts=amounts,
-    missed=missed,
-    measures=True,
-    applies="itself",
-)
+SCREEN_LEVELS = ScreenLevelsTool()
