@@ -8,13 +8,30 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from .columns import countable_only
-from .formats import FORMATS
-from .formats.hyperfine import is_json, refuse_broken
-from .formats.parquet import files_in, read_folder
-from .formats.vgo import counted
+from .formats.delimited import CSV, DESCRIBED_CSV
+from .formats.google_benchmark import GOOGLE_BENCHMARK
+from .formats.hyperfine import HYPERFINE, is_json, refuse_broken
+from .formats.parquet import PARQUET, files_in, read_folder
+from .formats.perf_stat import PERF_STAT
+from .formats.pyperf import PYPERF
+from .formats.sharp import SHARP
+from .formats.vgo import VGO_AGENT, counted
 from .mapping import Meanings, meant
 from .recorded import RecordedRuns
-from .source import TableSource, open_source
+from .source import Format, TableSource, open_source
+
+FORMATS: tuple[Format, ...] = (
+    PARQUET,
+    DESCRIBED_CSV,
+    PERF_STAT,
+    GOOGLE_BENCHMARK,
+    PYPERF,
+    HYPERFINE,
+    SHARP,
+    VGO_AGENT,
+    CSV,
+)
+"""The first that recognises a file reads it."""
 
 
 def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None = None) -> RecordedRuns:

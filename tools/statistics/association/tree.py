@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -154,18 +154,16 @@ def prepared(columns: FloatArray, rows: IntArray) -> Singles:
     return table
 
 
-def classifier(depth: int, seed: int) -> DecisionTreeClassifier:
-    """Make the tree that is used everywhere: classes weigh the same, equal splits are drawn by the seed."""
+def classifier(depth: int, seed: int, **others: Any) -> DecisionTreeClassifier:
+    """Make the tree that is used everywhere: classes weigh the same, equal splits are drawn by the seed.
+
+    `others` are parameters of scikit-learn that differ.
+    """
     from sklearn.tree import DecisionTreeClassifier  # half a second to load, which most commands can spare
 
-    return DecisionTreeClassifier(
-        max_depth=depth,
-        min_samples_leaf=LEAF,
-        class_weight="balanced",
-        # What rounding leaves of a pure node would be split once more.
-        min_impurity_decrease=1e-9,
-        random_state=seed % 2**32,
-    )
+    # What rounding leaves of a pure node would be split once more.
+    usual = {"class_weight": "balanced", "min_impurity_decrease": 1e-9}
+    return DecisionTreeClassifier(max_depth=depth, min_samples_leaf=LEAF, random_state=seed % 2**32, **usual | others)
 
 
 def stratified(labels: IntArray, seed: int, block: int = 1) -> list[IntArray]:
@@ -187,7 +185,7 @@ def stratified(labels: IntArray, seed: int, block: int = 1) -> list[IntArray]:
     return [np.sort(dealt[start::count]) for start in range(count)]
 
 
-def balanced_accuracy(labels: IntArray, guesses: IntArray) -> float:
+def balanced_accuracy(labels: IntArray, guesses: IntArray | BoolArray) -> float:
     """Mean over the classes of the share of their runs that were recognised: a guess gives 1 / classes."""
     sizes = np.bincount(labels)
     right = np.bincount(labels, weights=labels == guesses, minlength=sizes.size)

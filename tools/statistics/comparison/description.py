@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,53 +93,31 @@ def describe_arms(
     a block, where conditions took turns by block (`unit`). With `hosts`, a number for each pair, spreads are those
     within hosts (see `within`). Raises VgoError for pairs of unequal number and for fewer than two runs.
     """
-    arms = _lined_up(baseline, other, paired, whole, hosts)
-    drawing = Drawing(paired, arms.blocks, seed, resamples, lower_is_better, whole)
-    return Description(**_described(arms, drawing, unit))
-
-
-class _Arms(NamedTuple):
-    """Both arms, ready to be described."""
-
-    inside: LevelledArms
-    dropped: int
-    blocks: tuple[int, int]
-    modes: tuple[int, int]
-
-
-def _lined_up(baseline: ArrayLike, other: ArrayLike, paired: bool, whole: int, hosts: ArrayLike | None) -> _Arms:
     x, y, dropped = _pairs(baseline, other) if paired else _apart(baseline, other)
-    inside = _inside(x, y, hosts if hosts is None else np.asarray(hosts)[_finite(baseline, other)])
+    inside = LevelledArms((x, y), 1, 0)
+    if hosts is not None:
+        inside = within(x, y, np.asarray(hosts)[_finite(_column(baseline), _column(other))])
     x, y = inside.arms
     if x.size % whole or y.size % whole:
         raise ValueError(f"{x.size} and {y.size} samples are no whole runs of {whole}.")
-    modes = len(describe(x).modes), len(describe(y).modes)
-    return _Arms(inside, dropped, _blocks(x, y, paired, whole), modes)
-
-
-def _described(arms: _Arms, drawing: Drawing, unit: str) -> dict[str, Any]:
-    x, y = arms.inside.arms
-    found, shifts = ratios(x, y, drawing)
+    blocks = _blocks(x, y, paired, whole)
+    found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better, whole))
     distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1)) if np.ptp(x) else 0.0
-    together = (drawing.whole, unit)
-    return {
-        "paired": drawing.paired,
-        "lower_is_better": drawing.lower_is_better,
-        "baseline_runs": x.size,
-        "other_runs": y.size,
-        "dropped": arms.dropped,
-        "block": max(arms.blocks),
-        "ratios": found,
-        "shifts": shifts,
-        "distance": distance,
-        "relative_distance": distance / sd if sd else None,
-        "baseline_modes": arms.modes[0],
-        "other_modes": arms.modes[1],
-        "notes": (
-            *_notes(drawing.paired, max(arms.blocks), together, x.size + y.size, drawing.resamples),
-            *_of_hosts(arms.inside),
-        ),
-    }
+    return Description(
+        paired=paired,
+        lower_is_better=lower_is_better,
+        baseline_runs=x.size,
+        other_runs=y.size,
+        dropped=dropped,
+        block=max(blocks),
+        ratios=found,
+        shifts=shifts,
+        distance=distance,
+        relative_distance=distance / sd if sd else None,
+        baseline_modes=len(describe(x).modes),
+        other_modes=len(describe(y).modes),
+        notes=(*_notes(paired, max(blocks), (whole, unit), x.size + y.size, resamples), *_of_hosts(inside)),
+    )
 
 
 def _pairs(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray, int]:
@@ -152,13 +130,9 @@ def _pairs(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArra
     return x[whole], y[whole], int((~whole).sum())
 
 
-def _finite(x: ArrayLike, y: ArrayLike) -> BoolArray:
-    whole: BoolArray = np.isfinite(_column(x)) & np.isfinite(_column(y))
+def _finite(x: FloatArray, y: FloatArray) -> BoolArray:
+    whole: BoolArray = np.isfinite(x) & np.isfinite(y)
     return whole
-
-
-def _inside(x: FloatArray, y: FloatArray, hosts: IntArray | None) -> LevelledArms:
-    return LevelledArms((x, y), 1, 0) if hosts is None else within(x, y, hosts)
 
 
 def _apart(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray, int]:

@@ -10,19 +10,15 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ....knowledge.errors import VgoError
-from ..association.tree import Singles, prepared
+from ..association.tree import Singles, balanced_accuracy, classifier, prepared
 from ..shape.describe import block_length
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
 from .cut_p_value import cut_p_value, strongest
-
-if TYPE_CHECKING:
-    from sklearn.tree import DecisionTreeClassifier
-
 
 LEAST_RUNS = 20
 MOST_CUTS = 100
@@ -34,7 +30,9 @@ MOST_TREE_COLUMNS = 10
 """Nor more columns: those most strongly linked to any of the cuts, chosen anew in every training fold."""
 MOST_CELLS = 1_000_000
 """Permutations see as many runs as make this many numbers, 2000 at least."""
-DEPTH, LEAF = 3, 5
+DEPTH = 3
+ENTROPY = {"criterion": "entropy", "class_weight": None, "min_impurity_decrease": 0.0}
+"""Of the trees, whose AIC it gives."""
 FOLDS = 5
 
 
@@ -164,7 +162,7 @@ def _gain(shown: Singles, slow: BoolArray, seed: int) -> float:
 
     One parameter for each leaf and two for each question, its column and its threshold.
     """
-    inner = _classifier(seed).fit(shown, slow, check_input=False).tree_
+    inner = classifier(DEPTH, seed, **ENTROPY).fit(shown, slow, check_input=False).tree_
     leaves = inner.children_left < 0
     bits = float((inner.n_node_samples * inner.impurity)[leaves].sum())
     nats = math.log(2) * (bits - slow.size * float(inner.impurity[0]))
@@ -174,21 +172,11 @@ def _gain(shown: Singles, slow: BoolArray, seed: int) -> float:
 def _guess(raw: FloatArray, worse: FloatArray, best: _Best, unseen: FloatArray, seed: int) -> BoolArray:
     """Label unseen runs by the tree of the chosen cut, both classes weighing the same."""
     middle = np.median(raw[:, best.columns], axis=0)
-    tree = _classifier(seed, "balanced").fit(raw[:, best.columns] - middle, worse > best.cut)
+    tree = classifier(DEPTH, seed, **ENTROPY | {"class_weight": "balanced"}).fit(
+        raw[:, best.columns] - middle, worse > best.cut
+    )
     guesses: BoolArray = tree.predict(unseen[:, best.columns] - middle)
     return guesses
-
-
-def _classifier(seed: int, weights: str | None = None) -> DecisionTreeClassifier:
-    from sklearn.tree import DecisionTreeClassifier  # half a second to load, which most commands can spare
-
-    return DecisionTreeClassifier(
-        criterion="entropy",
-        max_depth=DEPTH,
-        min_samples_leaf=LEAF,
-        class_weight=weights,
-        random_state=seed % 2**32,
-    )
 
 
 def _cross_validated(
@@ -212,10 +200,8 @@ def _folds(runs: int, block: int, seed: int) -> list[IntArray]:
 
 
 def _accuracy(slow: BoolArray, guesses: BoolArray) -> float:
-    """Mean of the shares of either class recognised; 0.5 where one is absent."""
-    if slow.all() or not slow.any():
-        return 0.5
-    return float((guesses[slow].mean() + (~guesses[~slow]).mean()) / 2)
+    """Balanced; 0.5 where a class is absent."""
+    return balanced_accuracy(slow.astype(np.int64), guesses) if 0 < slow.sum() < slow.size else 0.5
 
 
 CutKind = Literal[
