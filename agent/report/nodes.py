@@ -14,8 +14,7 @@ import pandas as pd
 from ...tools.document import Block, Command, Document, Figure, Headline, Note, Section, Statement, Table
 from ...tools.nodes.analyse import NodeComparison, NodeDeviation, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
-from ...tools.recorded.recorded import RecordedRuns
-from ...tools.recorded.shapes import Observations
+from ...tools.recorded.recorded import Observations, RecordedRuns
 from ...tools.statistics.fleet.levels import Pooled
 from ..render.html import html_page
 from .analysis import FACTORS, factors

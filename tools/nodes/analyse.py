@@ -11,10 +11,8 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..analysis.analyse import analyse
-from ..analysis.analysis import Analysis, AnalysisOptions
-from ..analysis.verdict import concluded
-from ..recorded.recorded import RecordedRuns
-from ..recorded.shapes import Observations
+from ..analysis.analysis import Analysis, AnalysisOptions, concluded
+from ..recorded.recorded import Observations, RecordedRuns
 from ..statistics.fleet.levels import LEAST_RUNS, Drained, NodeEstimates, drained, levels
 from ..statistics.fleet.odd import Odd, odd
 from ..statistics.fleet.shares import NodeDifference, Shares, between, differs, medians, shares

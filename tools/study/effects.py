@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from ...knowledge.shape import Frozen
-from ..claim_words import interval, word
+from ..claim import interval, word
 from ..statistics.ratio_test import FEWEST, holm
 from ..statistics.values import FloatArray
 from .design import StudyDesign, StudyFactor

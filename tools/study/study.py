@@ -12,8 +12,7 @@ import polars as pl
 
 from ...knowledge.shape import Frozen
 from ...layers.schema import Layer
-from ..claim import Claim
-from ..claim_words import interval, word
+from ..claim import Claim, interval, word
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row
