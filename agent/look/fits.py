@@ -10,12 +10,11 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...tools.analysis.analyse import columns, divisors, matters, trusted
-from ...tools.analysis.verdict import LEAST_IN_CLASS
+from ...tools.analysis.analysis import LEAST_IN_CLASS
 from ...tools.base import ToolError
-from ...tools.recorded.shapes import Observations
+from ...tools.recorded.recorded import Observations
 from ...tools.statistics.association.factors import associate
-from ...tools.statistics.association.sample import sample
-from ...tools.statistics.association.tree import DecisionTree, fit_tree
+from ...tools.statistics.association.tree import DecisionTree, fit_tree, sample
 from ...tools.statistics.labels.classes import Labelled, label, label_at
 from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.shape.describe import DistributionShape, describe

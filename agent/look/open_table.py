@@ -12,7 +12,7 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.recorded.design import designs
 from ...tools.recorded.read import read
-from ...tools.recorded.shapes import ColumnOptions, Observations
+from ...tools.recorded.recorded import ColumnOptions, Observations
 from .messages import (
     FindShape,
     LookAnswer,

@@ -10,7 +10,7 @@ import numpy as np
 from ...tools.statistics.values import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from ...tools.recorded.shapes import Observations
+    from ...tools.recorded.recorded import Observations
 
 RUN_ORDER = "run_index"
 """Column that stands for the order of the runs, as `tools.candidates.ORDER`, which takes long to import."""

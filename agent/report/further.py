@@ -12,14 +12,13 @@ from ...tools.claim import Claim, runs_needed
 from ...tools.conclude import ConcludeResult
 from ...tools.machine import Machine
 from ...tools.mitigation.parameters import levels_of
-from ...tools.next_steps import Openings, next_steps
 from ...tools.predict_surface import PredictResult
 from ...tools.subject import Subject
 from ...tools.surface.cells import FEWEST
 from ...tools.sweep.inline import named_after
 from ...tools.sweep.space import RESERVED
 from ...tools.verdict import Diagnosis, NotSought, NotVisible, Undecided, Verdict, helpful, left_for_time, undecided
-from ...tools.verdict_words import listed
+from ...tools.verdict_words import Openings, listed, next_steps
 from ..again import again
 from ..record import FinishedRun, bodies
 from ..transcript import RunStart

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from ...knowledge.schema import KnownFactor, Mitigation
 from ...tools.case import changes_system
-from ...tools.claim import Claim, TooFew
-from ...tools.claim_words import Names, disagreement, in_a_word, interval
-from ...tools.claim_words import sentence as claim_sentence
-from ...tools.compare import confirmations, reached
+from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval
+from ...tools.claim import sentence as claim_sentence
+from ...tools.compare import ENOUGH, confirmations, reached
 from ...tools.comparison import Comparison, claimed
 from ...tools.document import Block, Command, Figure, Listing, Note, Section, Statement, Table
 from ...tools.experiment.race import MEASURE_OF
@@ -20,7 +19,6 @@ from ...tools.look_up import Candidate
 from ...tools.mitigation.by_hand import command_line
 from ...tools.mitigation.checks import Check
 from ...tools.mitigation.preconditions import unmet
-from ...tools.moved import ENOUGH
 from ...tools.screen_levels import LevelResult, ScreenResult
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ...tools.nodes.analyse import NodeComparison, Nodes
-from ...tools.recorded.shapes import Observations
+from ...tools.recorded.recorded import Observations
 from ...tools.row import BASELINE as GIVEN
 from .canvas import BASELINE, FAINT, INK, MITIGATED, Canvas, canvas
 from .figures import MOST_MARKERS, Floats, Outcomes, short, window
