@@ -5,7 +5,6 @@ It is drawn only when the diagnosis calls, so that nothing of ours runs while th
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -35,6 +34,7 @@ from .progress import (
 from .terminal import LINES, amount, printable, speaks_unicode
 
 if TYPE_CHECKING:
+    from .commands.options import Answering
     from .transcript import Decision, ToolEnd
 
 
@@ -134,21 +134,21 @@ class LiveView(Lines):
         return left + right.rjust(width - len(left)) if width > len(left) + len(right) else left
 
 
-def has_live_view(quiet: bool, as_json: bool) -> bool:
+def has_live_view(quiet: bool, as_json: bool | str) -> bool:
     """Tell whether standard error is a terminal that can redraw, and whether that is wanted."""
     return sys.stderr.isatty() and not quiet and not as_json and os.environ.get("TERM", "dumb") != "dumb"
 
 
 @contextmanager
-def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[Lines]:
+def watching(quiet: bool, told: Answering, unit: str) -> Iterator[Lines]:
     """Choose how to tell."""
-    quiet = quiet and not arguments.verbose  # the flag goes before the settings file
+    quiet = quiet and not told.verbose  # the flag goes before the settings file
     lines: Lines
-    if has_live_view(quiet, arguments.json):
-        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=arguments.verbose)
+    if has_live_view(quiet, told.json):
+        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=told.verbose)
     else:
-        kind = JsonLines if arguments.json == LINES else Lines
-        lines = kind(unit, quiet=quiet, verbose=arguments.verbose)
+        kind = JsonLines if told.json == LINES else Lines
+        lines = kind(unit, quiet=quiet, verbose=told.verbose)
     try:
         yield lines
     finally:

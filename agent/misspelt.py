@@ -13,7 +13,7 @@ _EVERYDAY = {
     "benchmark": ("measure", "diagnose"),
     "clean": ("restore",),
     "continue": ("resume",),
-    "convert": ("import",),
+    "convert": ("analyze",),
     "diff": ("compare",),
     "doctor": ("check", "layers"),
     "fix": ("try",),
@@ -35,6 +35,18 @@ _EVERYDAY = {
     "why": ("diagnose", "ask"),
 }
 """Words that other tools have for it."""
+_FORMER = {
+    "cluster": "layers --on ADDRESS -- COMMAND",
+    "completion": "config completion SHELL",
+    "export": "mitigations MITIGATION --keep FORMAT",
+    "import": "analyze FILE --read-only",
+    "nodes": "analyze FILE --by node",
+    "power": "compare FILE --plan RATIO",
+    "ranks": "analyze FILE --by rank",
+    "replay": "verify RUN --recompute",
+    "search": "explain WORDS",
+}
+"""What commands that there were before are written as now."""
 
 
 def instead(words: Sequence[str]) -> str:
@@ -43,6 +55,10 @@ def instead(words: Sequence[str]) -> str:
         return _report(words[1:])
     if words[0] == "help":
         return "`vgo-agent --help` lists the commands, and `vgo-agent COMMAND --help` tells of one"
+    if words[0] in _FORMER:
+        return f"write `vgo-agent {_FORMER[words[0]]}`"
+    if several := [name for name in COMMANDS if name.partition(" ")[0] == words[0]]:
+        return f"there are {', '.join(several)}"
     texts = {name: f"{name} {command.words}" for name, command in COMMANDS.items()}
     near = near_names(words[0], list(COMMANDS), texts, _EVERYDAY.get(words[0].lower(), ()))
     return did_you_mean(near, "`vgo-agent --help` lists them")
@@ -50,7 +66,7 @@ def instead(words: Sequence[str]) -> str:
 
 def _report(named: Sequence[str]) -> str:
     """Say where the report of a run is, or that of the last run which has one."""
-    from .commands.checking import run_meant
+    from .run_folder import run_meant
     from .settings import effective
 
     out = effective({})[0].out

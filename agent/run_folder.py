@@ -158,3 +158,14 @@ def end_orphan(path: Path) -> None:
             end_tree(lambda: [pid])
     except (OSError, ValueError):  # nothing was noted, or it has ended
         return
+
+
+def place_meant(words: str, out: Path) -> Path:
+    """Take a path as it stands, else as a name among the runs, whatever lies there."""
+    path = Path(words)
+    return out / words if not path.exists() and (out / words).exists() else path
+
+
+def run_meant(words: str, out: Path) -> RunFolder:
+    """Open the run that is meant; raises VgoError where there is none."""
+    return RunFolder.find(place_meant(words, out))

@@ -53,7 +53,7 @@ HEAVY = (
 PRIVATE = re.compile(r"Traceback|\w+Warning: |Input should|validation error|pydantic|polars\.|numpy\.|object at 0x")
 """What belongs to us or to a library, and never to a user."""
 STATUSES = (0, 1, 2)
-READERS = ("analyze", "nodes", "ranks", "compare", "import", "surface", "power", "sweep", "ask", "replay", "resume")
+READERS = ("analyze", "compare", "surface", "sweep", "ask", "verify", "resume")
 """Commands that read files of many kinds: they are drawn three times as often."""
 
 
@@ -104,8 +104,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
-    for name in (*HEAVY, *(command.module for command in COMMANDS.values())):
+    for name in HEAVY:
         import_module(name)
+    for command in COMMANDS.values():
+        command.load()
     with contextlib.ExitStack() as opened:
         place = asked.keep or Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="vgo-agent-fuzz-")))
         cases = run(place.absolute(), asked, asked.command or [*COMMANDS, *READERS, *READERS])

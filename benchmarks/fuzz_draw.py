@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 from fuzz_files import COLUMNS
 
-from vgo_agent.agent.cli import Parser
 from vgo_agent.agent.commands import COMMANDS
+from vgo_agent.agent.parser import Parser, parser_of
 
 NUMBERS = (
     *("0", "-1", "1", "2", "3.5", "40", "2147483647", "99999999999999999999", "-99999999999999999999", "1e400"),
@@ -87,10 +86,8 @@ BOUNDS = {
 
 def command_line(draw: random.Random, command: str, files: Sequence[str], runs: Sequence[str]) -> list[str]:
     """Draw the words after `vgo-agent`."""
-    module = import_module(COMMANDS[command].module)
-    parser = Parser(prog=command)
-    module.configure(parser)
-    return [command, *_words(draw, parser, Named(files, runs, draw.choice(SANE)))]
+    parser = parser_of(COMMANDS[command])
+    return [*command.split(), *_words(draw, parser, Named(files, runs, draw.choice(SANE)))]
 
 
 class Named:
@@ -101,8 +98,8 @@ class Named:
         self.files, self.runs, self.sane = files, runs, sane
 
 
-def _words(draw: random.Random, parser: argparse.ArgumentParser, named: Named) -> list[str]:
-    actions = [action for action in parser._actions if not LEFT_OUT & set(action.option_strings)]
+def _words(draw: random.Random, parser: Parser, named: Named) -> list[str]:
+    actions = [action for action in parser.declared if not LEFT_OUT & set(action.option_strings)]
     options = [action for action in actions if action.option_strings]
     places = [action for action in actions if not action.option_strings]
     needed = [action for action in options if action.required and draw.random() < 0.97]
@@ -118,22 +115,13 @@ def _words(draw: random.Random, parser: argparse.ArgumentParser, named: Named) -
     placed: list[str] = []
     program: list[str] | None = None
     for action in places:
-        if isinstance(action, argparse._SubParsersAction):
-            name = draw.choice([*action.choices, *action.choices, "nowhere"])
-            rest = _words(draw, action.choices[name], named) if name in action.choices else []
-            if action.required or draw.random() < 0.3:
-                return [*given, *bounds, name, *rest]
-        elif action.nargs in (argparse.REMAINDER, "...") or action.metavar == "COMMAND":
+        if action.metavar == "COMMAND":
             program = list(draw.choice(PROGRAMS)) + ([draw.choice(WORDS)] if draw.random() < 0.2 else [])
         else:
             placed += [_value(draw, action, named) for _ in range(_times(draw, action))]
     if any(action.option_strings[0] in BOUNDS for action in drawn) and program is not None:
         program = ["/bin/false"]  # a large budget is no mistake: nothing may run long
-    order = (
-        [placed, [*given, *bounds]]
-        if draw.random() < 0.5 or parser.prog in ("sweep", "try")
-        else [[*given, *bounds], placed]
-    )
+    order = [placed, [*given, *bounds]] if draw.random() < 0.5 else [[*given, *bounds], placed]
     words = [word for part in order for word in part]
     return words if program is None else [*words, *(["--"] if draw.random() < 0.9 else []), *program]
 

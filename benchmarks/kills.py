@@ -77,10 +77,10 @@ def storm(folder: Path, most: int) -> int:
 def faults_of(run: Path) -> list[str]:
     """Name what is wrong with a run that was resumed to its end."""
     found = []
-    for command in ("verify", "replay"):
-        done = subprocess.run([COMMAND, command, str(run)], capture_output=True, text=True, check=False)
+    for command in (("verify",), ("verify", "--recompute")):
+        done = subprocess.run([COMMAND, *command, str(run)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            found.append(f"{command}: {done.stdout}{done.stderr}")
+            found.append(f"{' '.join(command)}: {done.stdout}{done.stderr}")
     starts = [start.call_id for start in bodies(read(run / "transcript.jsonl"), ToolStart)]
     if len(set(starts)) != len(starts):
         found.append(f"{run}: a call started twice")

@@ -59,7 +59,7 @@ FILE
 
 cd "$here"
 # Where n3 alone has a limit that the layer cgroup can see, the hosts differ: check tells it, and --mixed allows it.
-vgo-agent cluster check --on on.yaml --layer cgroup -- ./program.py || true
+vgo-agent layers --on on.yaml cgroup -- ./program.py || true
 vgo-agent profile --on on.yaml --mixed --layer cgroup --runs 45 ./program.py
 vgo-agent diagnose --on on.yaml --mixed --layer cgroup --budget 120 --max-mitigations 1 --out "$kept/run" ./program.py
-vgo-agent nodes "$kept"/run/* --save "$kept/nodes"
+vgo-agent analyze "$kept"/run/* --by node --save "$kept/nodes"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import shutil
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..agent.commands.diagnose import carry_out
-from ..agent.commands.options import add_cluster, add_manners, add_settings
-from ..agent.terminal import answer, folded, table
+from ..agent.commands.diagnose import asked_of, carry_out
+from ..agent.commands.options import EVERY, Asking, OnHosts, option, place
+from ..agent.terminal import folded, table
 from ..knowledge.errors import VgoError
 
 if TYPE_CHECKING:
@@ -81,7 +81,15 @@ def _truth(workload: Workload) -> str:
     return f"right is {verdicts}{cures}{allowed}"
 
 
-EPILOG = """\
+BUDGET_S = 90.0
+"""Unless another is asked for: the whole loop is shown in less than two minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoCommand(OnHosts, Asking):
+    """Diagnose a workload whose cause is known."""
+
+    EPILOG = """\
 examples:
   vgo-agent demo
   vgo-agent demo page-faults --budget 60
@@ -91,51 +99,48 @@ examples:
 
 Without a name it takes the first workload of the list that shows its cause on this machine.
 """
-BUDGET_S = 90.0
-"""Unless another is asked for: the whole loop is shown in less than two minutes."""
+    SETTINGS = EVERY
 
+    name: str | None = place("NAME", "the workload, of those that --list names", default=None)
+    steady: bool = option("its steady twin: the same without the cause", False)
+    list: bool = option("list the workloads and leave", False)
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the workload, of those that --list names")
-    parser.add_argument("--steady", action="store_true", help="its steady twin: the same without the cause")
-    parser.add_argument("--list", action="store_true", help="list the workloads and leave")
-    add_settings(parser)
-    add_cluster(parser)
-    add_manners(parser)
+    def run(self) -> int:
+        """List, or diagnose."""
+        if self.list:
+            return self._listed()
+        from ..agent.clock import BudgetClock
+        from ..agent.session import NewDiagnosis
+        from ..agent.settings import effective
+        from .workloads.registry import surrounded
 
+        settings, origins = effective(self.flags)
+        if origins["budget"] == "default":
+            settings = settings.model_copy(update={"budget_s": BUDGET_S})
+        workload = chosen(self.name)
+        steady = bool(self.steady)
+        if self.on and (refusal := only_here(workload, steady)):
+            raise VgoError(f"{workload.name} cannot run on hosts: {refusal}.")
+        subject = _subject(workload, settings, steady, self)
+        if not settings.quiet:
+            print(
+                folded(opening(workload, steady, settings.budget_s, settings.allow)),
+                end="\n\n",
+                file=sys.stderr,
+                flush=True,
+            )
+        new = NewDiagnosis(asked_of(subject, settings), settings.out, workload.name, BudgetClock(self.began_s))
+        told = settings.quiet or self.json
+        with surrounded(workload, steady):
+            return carry_out(new, settings, self, (lambda _: None) if told else _tell_next)
 
-def run(arguments: argparse.Namespace) -> int:
-    """List, or diagnose."""
-    if arguments.list:
-        return _list(arguments.json)
-    from ..agent.clock import BudgetClock
-    from ..agent.commands.mitigation_arguments import accepted
-    from ..agent.model.chosen import who_decides
-    from ..agent.session import DiagnosisRequest, NewDiagnosis
-    from ..agent.settings import effective
-    from .workloads.registry import surrounded
+    def _listed(self) -> int:
+        from .workloads.registry import missing, workloads
 
-    settings, origins = effective(vars(arguments))
-    limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
-    if origins["budget"] == "default":
-        limits = limits.model_copy(update={"budget_s": BUDGET_S})
-    workload = chosen(arguments.name)
-    steady = bool(arguments.steady)
-    if arguments.on and (refusal := only_here(workload, steady)):
-        raise VgoError(f"{workload.name} cannot run on hosts: {refusal}.")
-    subject = _subject(workload, settings, steady, arguments)
-    if not settings.quiet:
-        print(
-            folded(opening(workload, steady, limits.budget_s, settings.allow)), end="\n\n", file=sys.stderr, flush=True
-        )
-    planner, model = who_decides(settings)
-    clock = BudgetClock(arguments.began_s)
-    request = DiagnosisRequest(subject=subject, limits=limits, planner=planner, model=model)
-    new = NewDiagnosis(request, settings.out, workload.name, clock)
-    told = settings.quiet or arguments.json
-    with surrounded(workload, steady):
-        return carry_out(new, settings, arguments, (lambda _: None) if told else _tell_next)
+        lacks = {workload.name: missing(workload) for workload in workloads()}
+        rows = [(w.name, w.description, lacks[w.name] or "") for w in workloads()]
+        listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in workloads()]
+        return self.answer({"workloads": listed}, table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows))
 
 
 def _tell_next(run: Path) -> None:
@@ -158,24 +163,14 @@ def only_here(workload: Workload, steady: bool) -> str:
     return "what makes its runs slow is set up around them on this machine only; leave --on out"
 
 
-def _subject(workload: Workload, settings: UserSettings, steady: bool, arguments: argparse.Namespace) -> Subject:
+def _subject(workload: Workload, settings: UserSettings, steady: bool, told: DemoCommand) -> Subject:
     from ..agent.commands.subject import on_of
     from .workloads.registry import subject_of
 
     kept = {
         "timeout_s": settings.timeout_s,
         "on_failure": settings.on_failure,
-        "on": on_of(arguments.on, settings),
-        "mixed": arguments.mixed,
+        "on": on_of(told.on, settings),
+        "mixed": told.mixed,
     }
     return subject_of(workload, steady).model_copy(update=kept)
-
-
-def _list(as_json: bool) -> int:
-    from .workloads.registry import missing, workloads
-
-    lacks = {workload.name: missing(workload) for workload in workloads()}
-    rows = [(w.name, w.description, lacks[w.name] or "") for w in workloads()]
-    listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in workloads()]
-    answer({"workloads": listed}, table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows), as_json)
-    return 0

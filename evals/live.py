@@ -5,14 +5,13 @@ Each is a child process of its own, as a user starts it; what it changes, it put
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..agent.commands.alone import nobody, surveyed
 from ..agent.commands.chat import FRONT_DOOR
@@ -31,14 +30,15 @@ from .scores.results import origin, write
 from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload
 
+if TYPE_CHECKING:
+    from .eval import EvalCommand
+
 LIMIT_S = 3600.0
 """Wall time of one diagnosis, unless --limit says another; most of it is the program's own."""
 GRACE_S = 120.0
 """For putting back what was changed, after the time is up."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell gives it."""
-PASSED_ON = ("allow", "budget", "layers")
-"""Options that the diagnoses obey; they are checked as settings are."""
 
 
 class LiveDiagnosis(NamedTuple):
@@ -48,36 +48,35 @@ class LiveDiagnosis(NamedTuple):
     steady: bool
 
 
-def run_live(arguments: argparse.Namespace) -> int:
+def run_live(told: EvalCommand) -> int:
     """Diagnose each, tell how it went, and answer; a single one that fails is a row, and Ctrl-C keeps those before."""
-    wishes = list(_wishes(arguments.live, arguments.steady))
-    settings, _ = effective(
-        {name: value for name in PASSED_ON if (value := getattr(arguments, name, None)) is not None}
-    )
+    wishes = list(_wishes(told.live or (), told.steady))
+    passed_on = {"allow": told.allow, "budget": told.budget, "layers": told.layer or None}
+    settings, _ = effective({name: value for name, value in passed_on.items() if value is not None})
     named(settings.layers)
-    made, machine, on = origin(), machine_words(surveyed(nobody(), ())), on_of(arguments.on, settings)
+    made, machine, on = origin(), machine_words(surveyed(nobody(), ())), on_of(told.on, settings)
     machine = f"{machine}; runs were made on the hosts of {on}" if on else machine
     rows: list[LiveRow] = []
     stopped = ""
     try:
         for place, wish in enumerate(wishes, 1):
-            rows.append(_row(wish, arguments))
-            _tell(f"{place}/{len(wishes)}  {rows[-1].name}: {rows[-1].verdict or rows[-1].why}", arguments)
+            rows.append(_row(wish, told))
+            _tell(f"{place}/{len(wishes)}  {rows[-1].name}: {rows[-1].verdict or rows[-1].why}", told)
     except KeyboardInterrupt:
         if not rows:
             raise
         stopped = f"Stopped by Ctrl-C after {len(rows)} of {len(wishes)} workloads: what follows is of these alone."
     results = LiveResults(**made, machine=machine, stopped=stopped, rows=tuple(rows))
-    if arguments.save:
-        write(results.model_dump_json(indent=1) + "\n", arguments.save, "--save")
-    if arguments.markdown:
-        write(live_markdown(results), arguments.markdown, "--markdown")
-    answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results), arguments.json)
+    if told.save:
+        write(results.model_dump_json(indent=1) + "\n", told.save, "--save")
+    if told.markdown:
+        write(live_markdown(results), told.markdown, "--markdown")
+    answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results), told.json)
     return INTERRUPTED if stopped else 0
 
 
-def _tell(words: str, arguments: argparse.Namespace) -> None:
-    if not getattr(arguments, "quiet", False):
+def _tell(words: str, told: EvalCommand) -> None:
+    if not told.quiet:
         print(printable(words), file=sys.stderr)
 
 
@@ -88,22 +87,22 @@ def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
             yield LiveDiagnosis(workload, True)
 
 
-def _row(wish: LiveDiagnosis, arguments: argparse.Namespace) -> LiveRow:
+def _row(wish: LiveDiagnosis, told: EvalCommand) -> LiveRow:
     workload = wish.workload
     if (reason := missing(workload)) is not None:
         return skipped(workload, wish.steady, reason)
-    if arguments.on and (refusal := only_here(workload, wish.steady)):
+    if told.on and (refusal := only_here(workload, wish.steady)):
         return skipped(workload, wish.steady, refusal)
-    if workload.allow == "system" and arguments.allow != "system" and not wish.steady:
+    if workload.allow == "system" and told.allow != "system" and not wish.steady:
         return skipped(workload, wish.steady, "what cures it changes the system; allow that with --allow system")
-    said = _demo(wish, arguments)
+    said = _demo(wish, told)
     return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
 
 
-def _demo(wish: LiveDiagnosis, arguments: argparse.Namespace) -> dict[str, Any]:
+def _demo(wish: LiveDiagnosis, told: EvalCommand) -> dict[str, Any]:
     """Give the object that the command answers with; `error` says why there is none."""
-    limit_s = LIMIT_S if arguments.limit is None else arguments.limit
-    with subprocess.Popen(_command(wish, arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
+    limit_s = LIMIT_S if told.limit is None else told.limit
+    with subprocess.Popen(_command(wish, told), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
         try:
             output, _ = child.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
@@ -120,14 +119,14 @@ def _demo(wish: LiveDiagnosis, arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _command(wish: LiveDiagnosis, arguments: argparse.Namespace) -> list[str]:
-    words = ["demo", wish.workload.name, "--json", "--allow", arguments.allow or "process"]
+def _command(wish: LiveDiagnosis, told: EvalCommand) -> list[str]:
+    words = ["demo", wish.workload.name, "--json", "--allow", told.allow or "process"]
     words += ["--steady"] if wish.steady else []
-    words += ["--budget", f"{arguments.budget:g}"] if arguments.budget is not None else []
-    words += [word for layer in getattr(arguments, "layers", ()) for word in ("--layer", layer)]
-    words += ["--on", arguments.on] if arguments.on else []
-    words += ["--mixed"] if arguments.mixed else []
-    words += ["--quiet"] if getattr(arguments, "quiet", False) else []
+    words += ["--budget", f"{told.budget:g}"] if told.budget is not None else []
+    words += [word for layer in told.layer for word in ("--layer", layer)]
+    words += ["--on", told.on] if told.on else []
+    words += ["--mixed"] if told.mixed else []
+    words += ["--quiet"] if told.quiet else []
     return [*FRONT_DOOR, *words]
 
 

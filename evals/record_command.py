@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..agent.commands.options import add_manners, add_program, add_settings
+from ..agent.commands.options import Answering, OfProgram, option, place
 from ..agent.terminal import answer
 from ..knowledge.errors import VgoError
 
 if TYPE_CHECKING:
     from .recorded.workshop import Workshop
 
-EPILOG = """\
+WHERE = "where"
+BUT = ", but by a truth that was not recorded:"
+MEND = "Mend truth.yaml and seal it again, or record more."
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordCommand(OfProgram, Answering):
+    """Make a recorded case of a workload, or of a program of one's own."""
+
+    EPILOG = """\
 examples:
   vgo-agent eval record page-faults
   vgo-agent eval record page-faults --steady
@@ -27,117 +36,78 @@ It measures the baseline, profiles with every light layer that is there, finds w
 pairs with each mitigation of those factors and of the known causes, applied and proved as in a diagnosis. What is cut
 off goes on with --resume. Of your own program, write what is right into truth.yaml afterwards, then --seal it.
 """
-SETTINGS = ("layer", "timeout", "on-failure")
-BUT = ", but by a truth that was not recorded:"
-MEND = "Mend truth.yaml and seal it again, or record more."
+    USAGE = "NAME [OPTIONS] [-- COMMAND [ARGS...]]"
+    GROUP = "what is recorded"
+    SETTINGS = ("layer", "timeout", "on-failure")
 
-
-def add_record(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} NAME [OPTIONS] [-- COMMAND [ARGS...]]"
-    parser.epilog = EPILOG
-    parser.add_argument("name", metavar="NAME", help="a workload, a case to record again, or a new name for COMMAND")
-    add_program(parser)
-    _add_what(parser)
-    _add_where(parser)
-    add_settings(parser, SETTINGS)
-    add_manners(parser)
-    parser.set_defaults(parser=parser)
-
-
-def _add_what(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_argument_group("what is recorded")
-    what.add_argument("--steady", action="store_true", help="the workload's steady twin, without its cause")
-    what.add_argument("--runs", type=int, metavar="N", help="of the baseline, and profiled ones (default 400)")
-    what.add_argument("--pairs", type=int, metavar="N", help="with each mitigation (default 400)")
-    what.add_argument(
-        "--minutes", type=float, metavar="M", help="scale runs and pairs down until it takes about M minutes"
+    name: str = place("NAME", "a workload, a case to record again, or a new name for COMMAND")
+    steady: bool = option("the workload's steady twin, without its cause", False)
+    runs: int | None = option("of the baseline, and profiled ones (default 400)", metavar="N")
+    pairs: int | None = option("with each mitigation (default 400)", metavar="N")
+    minutes: float | None = option("scale runs and pairs down until it takes about M minutes", metavar="M")
+    mitigation: tuple[str, ...] = option("record this one too; repeatable", (), metavar="M")
+    cause: tuple[str, ...] = option(
+        "record the mitigations of this factor, found or not; repeatable", (), metavar="FACTOR"
     )
-    what.add_argument("--mitigation", action="append", default=[], metavar="M", help="record this one too; repeatable")
-    what.add_argument(
-        "--cause",
-        action="append",
-        default=[],
-        metavar="FACTOR",
-        help="record the mitigations of this factor, found or not; repeatable",
-    )
-    what.add_argument(
-        "--placebo",
-        action="append",
-        default=[],
-        metavar="M",
-        help="record pairs under the name of this mitigation with nothing applied (A/A): a claim of it is a false "
+    placebo: tuple[str, ...] = option(
+        "record pairs under the name of this mitigation with nothing applied (A/A): a claim of it is a false "
         "alarm; repeatable",
+        (),
+        metavar="M",
     )
-    what.add_argument("--all", action="store_true", help="record every mitigation that the tool can apply")
-    what.add_argument(
-        "--allow",
-        dest="allowed",
-        choices=("none", "process", "system"),
-        help="which mitigations may be applied: none, those that touch only the program, or also those that change "
+    all: bool = option("record every mitigation that the tool can apply", False)
+    allow: str | None = option(
+        "which mitigations may be applied: none, those that touch only the program, or also those that change "
         "the system (default process, and for a workload what its cures change)",
+        choices=("none", "process", "system"),
     )
+    out: Path | None = option("the parent of cases (evals/cases)", metavar="FOLDER", group=WHERE)
+    force: bool = option("record again what is there; a person's words in its yaml files are kept", False, group=WHERE)
+    resume: bool = option("go on with a recording that was cut off, as it began", False, group=WHERE)
+    seal: bool = option("only hash the files again, after a yaml file was edited", False, group=WHERE)
+
+    def run(self) -> int:
+        """Record, or seal, and say whether the case can be scored."""
+        where = ["--out", str(self.out)] if self.out else []
+        key = _key(self)
+        again = shlex.join(["vgo-agent", "eval", "record", "--resume", *where, key])
+        if self.seal:
+            return _seal(self.parent / key, self.json)
+        from ..agent.ending import goes_on_with
+        from .recorded.asking import truth_so_far
+        from .recorded.finish import finish
+        from .recorded.record import Minutely, record, recorder_of
+
+        workshop = _workshop(self, key)
+        asked = workshop.asked()
+        lines = Minutely(asked.subject.unit, self.quiet, self.verbose)
+        lines.say(f"{' '.join(asked.subject.command)}: recorded in {workshop.path}; cut off, it goes on with --resume")
+        recorder = recorder_of(workshop, truth_so_far(self.parent / key, asked, lines), lines)
+        with goes_on_with(lambda: again):
+            record(recorder)
+        return _told(finish(recorder, self.parent), self.json)
+
+    @property
+    def parent(self) -> Path:
+        """The folder of cases."""
+        from .recorded.folders import CASES
+
+        return self.out or CASES
+
+    @classmethod
+    def begins_program(cls, places: Sequence[str], word: str) -> bool:
+        """The program stands after `--`: a name of a workload may be all there is."""
+        return False
 
 
-def _add_where(parser: argparse.ArgumentParser) -> None:
-    where = parser.add_argument_group("where")
-    where.add_argument("--out", dest="parent", type=Path, metavar="FOLDER", help="the parent of cases (evals/cases)")
-    where.add_argument(
-        "--force",
-        action="store_true",
-        help="record again what is there; a person's words in its yaml files are kept",
-    )
-    where.add_argument("--resume", action="store_true", help="go on with a recording that was cut off, as it began")
-    where.add_argument("--seal", action="store_true", help="only hash the files again, after a yaml file was edited")
-
-
-def run_record(arguments: argparse.Namespace) -> int:
-    """Record, or seal, and say whether the case can be scored."""
-    _options_after(arguments)
-    from .recorded.folders import CASES
-
-    where = [] if arguments.parent is None else ["--out", str(arguments.parent)]
-    arguments.parent = arguments.parent or CASES
-    key = _key(arguments)
-    again = shlex.join(["vgo-agent", "eval", "record", "--resume", *where, key])
-    if arguments.seal:
-        return _seal(arguments.parent / key, arguments.json)
-    from ..agent.ending import goes_on_with
-    from .recorded.asking import truth_so_far
-    from .recorded.finish import finish
-    from .recorded.record import Minutely, record, recorder_of
-
-    workshop = _workshop(arguments, key)
-    asked = workshop.asked()
-    lines = Minutely(asked.subject.unit, getattr(arguments, "quiet", False), arguments.verbose)
-    lines.say(f"{' '.join(asked.subject.command)}: recorded in {workshop.path}; cut off, it goes on with --resume")
-    recorder = recorder_of(workshop, truth_so_far(arguments.parent / key, asked, lines), lines)
-    with goes_on_with(lambda: again):
-        record(recorder)
-    return _told(finish(recorder, arguments.parent), arguments.json)
-
-
-def _options_after(arguments: argparse.Namespace) -> None:
-    """Read the options between NAME and COMMAND, which argparse takes for the beginning of COMMAND."""
-    words, name = arguments.command, arguments.name
-    if not words or not words[0].startswith("-"):
-        return
-    end = words.index("--") if "--" in words else len(words)
-    arguments.command = []
-    arguments.parser.parse_args([*words[:end], name], namespace=arguments)
-    if arguments.name != name or arguments.command:
-        arguments.parser.error("put -- before the command")
-    arguments.command = words[end + 1 :]
-
-
-def _key(arguments: argparse.Namespace) -> str:
+def _key(told: RecordCommand) -> str:
     """Name the case: of a workload, by it and its twin."""
     from pydantic import TypeAdapter, ValidationError
 
     from .recorded.schema import Key
 
-    name = arguments.name if arguments.command else arguments.name.replace("_", "-")
-    key = f"{name}-steady" if arguments.steady and not name.endswith("-steady") else name
+    name = told.name if told.command else told.name.replace("_", "-")
+    key = f"{name}-steady" if told.steady and not name.endswith("-steady") else name
     try:
         checked: str = TypeAdapter(Key).validate_python(key)
         return checked
@@ -145,19 +115,17 @@ def _key(arguments: argparse.Namespace) -> str:
         raise VgoError(f"{key!r} cannot name a case: use small letters and digits, with - between them.") from error
 
 
-def _workshop(arguments: argparse.Namespace, key: str) -> Workshop:
+def _workshop(told: RecordCommand, key: str) -> Workshop:
     """Begin, or go on; raise VgoError where something would be overwritten that was not meant."""
     from .recorded.asking import asked_for
     from .recorded.workshop import Workshop
 
-    if arguments.resume:
-        return Workshop.reopen(arguments.parent, key)
-    asked = asked_for(arguments, key)
-    if (arguments.parent / key).exists() and not arguments.force:
-        raise VgoError(
-            f"{arguments.parent / key} is there already: record it again with --force, or choose another name."
-        )
-    return Workshop.begin(arguments.parent, asked, arguments.force)
+    if told.resume:
+        return Workshop.reopen(told.parent, key)
+    asked = asked_for(told, key)
+    if (told.parent / key).exists() and not told.force:
+        raise VgoError(f"{told.parent / key} is there already: record it again with --force, or choose another name.")
+    return Workshop.begin(told.parent, asked, told.force)
 
 
 def _judged(folder: Path) -> tuple[str, ...]:
@@ -169,14 +137,14 @@ def _judged(folder: Path) -> tuple[str, ...]:
     return doubts(admitted(folder), read_truth(folder))
 
 
-def _seal(folder: Path, as_json: bool) -> int:
+def _seal(folder: Path, as_json: bool | str) -> int:
     from .recorded.manifest import reseal
 
     reseal(folder)
     return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), as_json)
 
 
-def _told(folder: Path, as_json: bool) -> int:
+def _told(folder: Path, as_json: bool | str) -> int:
     """Say where the case stands, and what is left to do."""
     from .recorded.manifest import sealing
 
@@ -189,7 +157,7 @@ def _told(folder: Path, as_json: bool) -> int:
     return _ready(folder, f"{folder} can be scored", found, as_json)
 
 
-def _ready(folder: Path, words: str, doubts: Sequence[str], as_json: bool) -> int:
+def _ready(folder: Path, words: str, doubts: Sequence[str], as_json: bool | str) -> int:
     """Say that a case can be scored, and where its truth and its pairs do not agree."""
     lines = [f"{words}{BUT}", *(f"  {doubt}" for doubt in doubts), MEND] if doubts else [f"{words}."]
     answer({"case": str(folder), "ready": True, "reason": "", "doubts": doubts}, "\n".join(lines), as_json)

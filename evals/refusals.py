@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..knowledge.errors import VgoError
+from .contest import OWN
+
+if TYPE_CHECKING:
+    from .eval import EvalCommand
 
 GATED = "rules"
 PLANNERS = (GATED, "llama", "greedy", "random-legal", "constant", "paper", "paper-raw", "oracle")
 """The names in `contest`, said here so that a wrong one is refused without an import of them."""
-OWN = "llama:"
-"""Before the spec of a model of the user's."""
 OF_RECORDED = {
     "planner": "leave it out, the built-in policy answers",
     "cases": "leave it out, and name workloads after --live",
@@ -31,31 +33,23 @@ OF_LIVE = {
 }
 
 
-def refuse_strangers(arguments: argparse.Namespace) -> None:
+def refuse_strangers(told: EvalCommand) -> None:
     """Refuse an option of recorded cases with --live, and one of --live without it: it would do nothing."""
-    live = arguments.live is not None
+    live = told.live is not None
     for option, cure in (OF_RECORDED if live else OF_LIVE).items():
-        value = getattr(arguments, option)
-        absent = value is None or value is False or value == [] or (option == "on" and not value)
+        value = getattr(told, option)
+        absent = value is None or value in (False, (), "")
         if not absent:
             kind = "recorded cases, not of --live" if live else "--live, not of recorded cases"
             raise VgoError(f"--{option} is an option of {kind}: {cure}.")
 
 
-def refuse(arguments: argparse.Namespace) -> None:
+def refuse(told: EvalCommand) -> None:
     """Refuse before the first answer what makes no sense, or could not be written after the last."""
-    if arguments.seeds is not None and arguments.seeds < 1:
-        raise VgoError(f"--seeds {arguments.seeds} asks nothing; choose 1 or more.")
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise VgoError(f"--jobs {arguments.jobs} lets nobody answer; choose 1 or more.")
-    if arguments.limit is not None and not arguments.limit > 0:
-        raise VgoError(f"--limit {arguments.limit:g} leaves no time to answer; choose more than 0.")
-    if arguments.budget is not None and not arguments.budget > 0:
-        raise VgoError(f"--budget {arguments.budget:g} leaves no time for the program; choose more than 0.")
-    if arguments.gate and arguments.planner and GATED not in arguments.planner:
+    if told.gate and told.planner and GATED not in told.planner:
         raise VgoError(f"--gate judges {GATED}; name it with --planner, or leave --planner out.")
     for option in ("html", "markdown", "save"):
-        if (path := getattr(arguments, option)) is not None:
+        if (path := getattr(told, option)) is not None:
             _refuse_unwritable(option, path)
 
 
@@ -75,27 +69,27 @@ def _refuse_unwritable(option: str, path: Path) -> None:
         path.unlink()
 
 
-def refuse_unknown(arguments: argparse.Namespace) -> None:
+def refuse_unknown(told: EvalCommand) -> None:
     """Refuse a planner or a case that is not there, before the tables are read and all that judges is imported."""
     from fnmatch import fnmatchcase
 
     from .recorded.folders import case_folders, refuse_no_cases
 
-    for name in arguments.planner:
+    for name in told.planner:
         if name not in PLANNERS and not name.startswith(OWN):
             raise VgoError(f"There is no planner {name!r}; choose among {', '.join(PLANNERS)}, {OWN}MODEL.")
-    if arguments.cases == "":
+    if told.cases == "":
         raise VgoError("--cases '' names no case; leave it out for all.")
-    folder = folder_of(arguments)
+    folder = folder_of(told)
     refuse_no_cases(folder)
     names = [path.name for path in case_folders(folder)]
-    if arguments.cases and not any(fnmatchcase(name, arguments.cases) for name in names):
-        raise VgoError(f"No case in {folder} is called {arguments.cases}; there are: {', '.join(names)}.")
+    if told.cases and not any(fnmatchcase(name, told.cases) for name in names):
+        raise VgoError(f"No case in {folder} is called {told.cases}; there are: {', '.join(names)}.")
 
 
-def folder_of(arguments: argparse.Namespace) -> Path:
+def folder_of(told: EvalCommand) -> Path:
     """Say where the cases are."""
     from .recorded.folders import CASES
 
-    folder: Path = arguments.folder or CASES
+    folder: Path = told.folder or CASES
     return folder

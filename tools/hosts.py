@@ -1,7 +1,7 @@
 """The hosts that runs were made on: how many runs, how fast, which are odd, and what is different there.
 
 A host is odd where it lies further from the others than ordinary hosts do, with one price paid for all of them, as in
-`vgo-agent nodes`; how much of the variance lies between hosts comes from a model of two levels.
+`vgo-agent analyze --by node`; how much of the variance lies between hosts comes from a model of two levels.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def hosts_of(
 
 
 def _standing(outcome: FloatArray, codes: IntArray, names: Sequence[str], alpha: float) -> Odd:
-    """Half of alpha is for the spread of hosts, which `vgo-agent nodes` and the report look at beside."""
+    """Half of alpha is for the spread of hosts, which `vgo-agent analyze --by node` and the report look at beside."""
     found = levels(outcome, codes, names)
     return odd(found.location, found.location_error, found.runs, margin=math.log1p(MARGIN), alpha=alpha / 2)
 

@@ -34,11 +34,11 @@ class PowerRequest:
     def __post_init__(self) -> None:
         """Refuse what no number of runs can show."""
         if not 0 < self.ratio < 100:
-            raise VgoError(f"--ratio {self.ratio:g} does not lie above 0 and below 100; choose, for example, 0.66.")
+            raise VgoError(f"--plan {self.ratio:g} does not lie above 0 and below 100; choose, for example, 0.66.")
         if self.ratio == 1:
-            raise VgoError("--ratio 1 is no change, which no number of runs shows; choose, for example, 0.66.")
+            raise VgoError("--plan 1 is no change, which no number of runs shows; choose, for example, 0.66.")
         if self.kind == "tail" and self.ratio > 1:
-            raise VgoError(f"--kind tail cannot raise the spread to --ratio {self.ratio:g}; choose --kind scale.")
+            raise VgoError(f"--kind tail cannot raise the spread to --plan {self.ratio:g}; choose --kind scale.")
         if not 0 < self.alpha < 0.5:
             raise VgoError(f"--alpha {self.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
         if not self.alpha < self.power <= 0.99:

@@ -125,7 +125,7 @@ def diagnose(evidence: Evidence) -> SuggestedCommand:
 
 def export(key: str, format: str = "") -> SuggestedCommand:
     """Print how to keep a mitigation."""
-    words = ("vgo-agent", "export", key, *(("--format", format) if format else ()))
+    words = ("vgo-agent", "mitigations", key, "--keep", format or "all")
     return SuggestedCommand(shlex.join(words), "prints how to keep it, and changes nothing")
 
 
@@ -137,7 +137,8 @@ def explain(key: str) -> SuggestedCommand:
 def check(evidence: Evidence) -> Iterator[SuggestedCommand]:
     """Check a run, in two ways."""
     folder = shlex.quote(evidence.run.run_dir)
-    yield SuggestedCommand(f"vgo-agent replay {folder}", "computes all that was not measured again, and compares")
+    recomputed = f"vgo-agent verify {folder} --recompute"
+    yield SuggestedCommand(recomputed, "computes all that was not measured again, and compares")
     yield SuggestedCommand(f"vgo-agent verify {folder}", "checks that the record is as it was written")
 
 

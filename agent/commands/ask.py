@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import answer, printable, raw
-from .options import add_manners, add_run
+from .options import OfRun, place
 
 if TYPE_CHECKING:
     from ..answers.answer import QuestionAnswer
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
     Ask = Callable[[str], QuestionAnswer | ExperimentAnswer]
 
-EPILOG = """\
+
+@dataclass(frozen=True, kw_only=True)
+class AskCommand(OfRun):
+    """Questions about a finished run in plain words; answered from its record and from what is known."""
+
+    EPILOG = """\
 examples:
   vgo-agent ask vgo-runs/20250314-092653-bench.sh why is this slow
   vgo-agent ask vgo-runs/20250314-092653-bench.sh "would huge pages help?" --json
@@ -33,49 +38,34 @@ number is anybody's but the record's. With --model (or where a model is configur
 said and how, among sentences that are true; without one, templates answer. The exit code is 1 where nothing is known.
 Of a measurement, a profile, a study, a sweep or a calibration its own sentences are told, whatever is asked.
 """
-MIXED = True
-"""Options may stand between RUN and QUESTION."""
+    USAGE = "[OPTIONS] RUN [QUESTION]"
+    SETTINGS = ("out", "model")
 
+    words: tuple[str, ...] = place("QUESTION", "in words of your own; none: read them, line by line", default=())
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] RUN [QUESTION]"
-    add_run(parser)
-    parser.add_argument(
-        "words", metavar="QUESTION", nargs="*", help="in words of your own; none: read them, line by line"
-    )
-    parser.add_argument(
-        "--model",
-        metavar="SPEC",
-        default=argparse.SUPPRESS,
-        help="let this language model formulate: a GGUF file, a name of `vgo-agent model list`, a URL; none: templates",
-    )
-    add_manners(parser)
+    def run(self) -> int:
+        """Answer one question, or one after the other."""
+        from ..experiment_folder import experiment_in
+        from ..model.chosen import model_choice
+        from ..run_folder import place_meant, run_meant
+        from ..settings import effective
 
+        settings, origins = effective(self.flags)
+        place = place_meant(self.run_name, settings.out)
+        question = " ".join(" ".join(self.words).split())
+        if self.words and not question:
+            raise _nothing_asked()
+        if experiment_in(place):
+            from ..answers.of_experiment import experiment_answer
 
-def run(arguments: argparse.Namespace) -> int:
-    """Answer one question, or one after the other."""
-    from ..experiment_folder import experiment_in
-    from ..model.chosen import model_choice
-    from ..settings import effective
-    from .checking import place_meant, run_meant
+            return _answered(partial(experiment_answer, place), question, settings, self.json)
+        request = model_choice(settings.model, settings) if settings.model else None  # refused before anything is read
+        conversation = conversation_on(run_meant(self.run_name, settings.out))
+        from ..answers.speaker import speaking
 
-    settings, origins = effective(vars(arguments))
-    place = place_meant(arguments.run, settings.out)
-    question = " ".join(" ".join(arguments.words).split())
-    if arguments.words and not question:
-        raise _nothing_asked()
-    if experiment_in(place):
-        from ..answers.of_experiment import experiment_answer
-
-        return _answered(partial(experiment_answer, place), question, settings, arguments.json)
-    request = model_choice(settings.model, settings) if settings.model else None  # refused before anything is read
-    conversation = conversation_on(run_meant(arguments.run, settings.out))
-    from ..answers.speaker import speaking
-
-    demanded = origins["model"] == "flag"
-    with conversation, speaking(request, settings.decision_timeout_s, demanded) as conversation.speaker:
-        return _answered(conversation.ask, question, settings, arguments.json)
+        demanded = origins["model"] == "flag"
+        with conversation, speaking(request, settings.decision_timeout_s, demanded) as conversation.speaker:
+            return _answered(conversation.ask, question, settings, self.json)
 
 
 def conversation_on(folder: RunFolder) -> Conversation:
@@ -95,7 +85,7 @@ def conversation_on(folder: RunFolder) -> Conversation:
     return Conversation(finished_run(folder, Transcript(None, events), known), started[0].knowledge)
 
 
-def _answered(ask: Ask, question: str, settings: UserSettings, as_json: bool) -> int:
+def _answered(ask: Ask, question: str, settings: UserSettings, as_json: bool | str) -> int:
     if not question:
         return _talk(ask, settings, as_json)
     found = ask(question)
@@ -103,7 +93,7 @@ def _answered(ask: Ask, question: str, settings: UserSettings, as_json: bool) ->
     return 0 if found.known else 1
 
 
-def _talk(ask: Ask, settings: UserSettings, as_json: bool) -> int:
+def _talk(ask: Ask, settings: UserSettings, as_json: bool | str) -> int:
     """Answer each line; 1 where no question was answered."""
     import json
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..terminal import printable
 from ..transcript import RunStart, read
+from .options import Asking
 from .trial import TrialRequest, carry_out, looked_at
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ...tools.subject import Limits
 
 
-def offer(run: Path, arguments: argparse.Namespace) -> None:
+def offer(run: Path, told: Asking) -> None:
     """Show the steps of each, wait for an answer, and measure again after `done`, until one of them helps."""
     folder = RunFolder(run)
     events = read(folder.transcript)
@@ -38,15 +39,15 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
     _tell("")
     _tell(f"Nothing that the tool can do is proved to help. A person may try: {', '.join(left)}.")
     for key in left:
-        trial = looked_at(arguments, key, [])
+        trial = looked_at(told, key, [], start.subject)
         said = _asked(trial, run)
         if said == NO_MORE:
             return
         if said:
             continue
         plan = TrialPlan(mitigation=key, by_hand=True, after=folder.path.name)
-        arguments.began_s = time.monotonic()  # a budget of its own
-        ending = carry_out(trial, plan, arguments, str(run))
+        own_budget = replace(told, began_s=time.monotonic())
+        ending = carry_out(trial, plan, own_budget, str(run))
         if helpful(from_json(ending.summary["verdict"])):
             return
         if key != left[-1]:

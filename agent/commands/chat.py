@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ...tools.ending_signals import hear_hangup
-from .options import add_cluster, add_program, add_settings, add_voice
+from .options import EVERY, OfProgram, OnHosts, option
 
 if TYPE_CHECKING:
     from ..chat.session import ChatSession
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from ..session import NewDiagnosis
     from ..settings import UserSettings
 
-EPILOG = """\
+FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.start import main; sys.exit(main())")
+THEMES = ("dark", "light", "high-contrast")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatCommand(OfProgram, OnHosts):
+    """The terminal app; talk, look, decide."""
+
+    EPILOG = """\
 examples:
   vgo-agent chat ./bench.sh
   vgo-agent chat --metric 'time: ([0-9.]+) ms' --unit ms -- python bench.py
@@ -33,68 +41,58 @@ examples:
 Words and slash commands do the same; /help lists them. The diagnosis runs in a process of its own: it goes on when the
 terminal is lost, and `vgo-agent chat RUN` is there again. Without a COMMAND or RUN it begins with the runs so far.
 """
-FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.start import main; sys.exit(main())")
-THEMES = ("dark", "light", "high-contrast")
+    USAGE = "[OPTIONS] [--] [COMMAND [ARGS...] | RUN | FILE ...]"
+    GROUP = "the app"
+    SETTINGS = EVERY
+
+    step: bool = option("begin nothing: every step waits for you", False)
+    plain: bool = option("line by line, for screen readers, pipes and logs", False)
+    web: bool = option("in a browser of this machine; the address is printed", False)
+    port: int = option("port of --web (default: a free one)", 0, metavar="N")
+    theme: str = option("colours (default dark)", "dark", choices=THEMES)
+
+    def run(self) -> int:
+        """Open the app."""
+        from ..ending import goes_on_with
+
+        settings = self.in_force()
+        if self.web:
+            return _in_browser(self, settings)
+        drawn = "TEXTUAL_DRIVER" in os.environ  # by a page of --web
+        if not (self.plain or drawn):
+            _refuse_terminal()
+            hear_hangup()
+        from ..desk.desk import Desk
+
+        with Desk() as desk:
+            session = session_of(self, settings, desk)
+            session.speaks = _speaker(settings)
+            first = first_line(session, self)
+            try:
+                with goes_on_with(lambda: _again(session)):
+                    return _line_by_line(session, first) if self.plain else _on_screen(session, self, first)
+            finally:
+                session.close()
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] [COMMAND [ARGS...] | RUN | FILE ...]"
-    add_program(parser)
-    add_settings(parser)
-    add_cluster(parser)
-    app = parser.add_argument_group("the app")
-    app.add_argument("--step", action="store_true", help="begin nothing: every step waits for you")
-    app.add_argument("--plain", action="store_true", help="line by line, for screen readers, pipes and logs")
-    app.add_argument("--web", action="store_true", help="in a browser of this machine; the address is printed")
-    app.add_argument("--port", type=int, default=0, metavar="N", help="port of --web (default: a free one)")
-    app.add_argument("--theme", choices=THEMES, default="dark", help="colours (default dark)")
-    add_voice(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Open the app."""
-    from ..ending import goes_on_with
-    from ..settings import effective
-
-    settings, _ = effective(vars(arguments))
-    if arguments.web:
-        return _in_browser(arguments, settings)
-    drawn = "TEXTUAL_DRIVER" in os.environ  # by a page of --web
-    if not (arguments.plain or drawn):
-        _refuse_terminal()
-        hear_hangup()
-    from ..desk.desk import Desk
-
-    with Desk() as desk:
-        session = session_of(arguments, settings, desk)
-        session.speaks = _speaker(settings)
-        first = first_line(session, arguments)
-        try:
-            with goes_on_with(lambda: _again(session)):
-                return _line_by_line(session, first) if arguments.plain else _on_screen(session, arguments, first)
-        finally:
-            session.close()
-
-
-def first_line(session: ChatSession, arguments: argparse.Namespace) -> str:
+def first_line(session: ChatSession, told: ChatCommand) -> str:
     """Say what is to be done at once: begin, open what is named, or list the runs."""
     if session.new is not None:
-        return "" if arguments.step else "/diagnose"
+        return "" if told.step else "/diagnose"
     if session.folder is not None:
         return ""
-    words = [word for word in arguments.command if word != "--"]
-    judged = ["--metric", arguments.metric] if arguments.metric else []
+    words = told.command
+    judged = ["--metric", told.metric] if told.metric else []
     return f"/open {shlex.join([*words, *judged])}" if words else "/runs"
 
 
-def _on_screen(session: ChatSession, arguments: argparse.Namespace, first: str) -> int:
+def _on_screen(session: ChatSession, told: ChatCommand, first: str) -> int:
     from ..tui.app import ChatApp
 
-    app = ChatApp(session, arguments.theme, first)
+    app = ChatApp(session, told.theme, first)
     app.run()
-    if told := _told(session):
-        print(told, file=sys.stderr)
+    if left := _told(session):
+        print(left, file=sys.stderr)
     return app.return_code or 0
 
 
@@ -115,7 +113,7 @@ def _line_by_line(session: ChatSession, first: str) -> int:
     return 1 if session.failure else 0
 
 
-def _in_browser(arguments: argparse.Namespace, settings: UserSettings) -> int:
+def _in_browser(told: ChatCommand, settings: UserSettings) -> int:
     """Begin the run here, once, and let every page follow it: a page that is loaded again begins no other run."""
     from ..desk.desk import Desk
     from ..ending import goes_on_with
@@ -125,16 +123,16 @@ def _in_browser(arguments: argparse.Namespace, settings: UserSettings) -> int:
         print(line, flush=True)
 
     with Desk() as desk:
-        session = session_of(arguments, settings, desk)
+        session = session_of(told, settings, desk)
         if session.new is not None:
-            session.begin("step" if arguments.step else "auto")
-        named = [str(session.folder.path.resolve())] if session.folder else arguments.command
-        options = ["--theme", arguments.theme, "--out", str(settings.out)]
-        if session.folder is None and arguments.metric:  # of recorded files
-            options += ["--metric", arguments.metric]
+            session.begin("step" if told.step else "auto")
+        named = [str(session.folder.path.resolve())] if session.folder else told.command
+        options = ["--theme", told.theme, "--out", str(settings.out)]
+        if session.folder is None and told.metric:  # of recorded files
+            options += ["--metric", told.metric]
         words = [*options, "--", *(word for word in named if word != "--")]
         with goes_on_with(lambda: _again(session)):
-            serve([*FRONT_DOOR, "chat", *words], arguments.port, tell)
+            serve([*FRONT_DOOR, "chat", *words], told.port, tell)
         if session.place == "ours" and session.folder:
             tell(f"The run goes on: vgo-agent chat {session.folder.path}")
     return 0
@@ -174,22 +172,23 @@ def _again(session: ChatSession) -> str:
     return f"vgo-agent chat {shlex.quote(str(session.folder.path))}" if session.folder else ""
 
 
-def session_of(arguments: argparse.Namespace, settings: UserSettings, desk: Desk) -> ChatSession:
+def session_of(told: ChatCommand, settings: UserSettings, desk: Desk) -> ChatSession:
     """Make the session that the words name: a run, or a program."""
     from ..chat.session import ChatSession
-    from .checking import run_meant
+    from ..run_folder import run_meant
+    from .diagnose import diagnosis_of
 
     def asking(line: Sequence[str]) -> NewDiagnosis:
-        return request_of(argparse.Namespace(**{**vars(arguments), "command": list(line)}), settings)
+        return diagnosis_of(replace(told, command=tuple(line)), settings)
 
-    words = [word for word in arguments.command if word != "--"]
+    words = told.command
     if not words or _are_recorded(words, settings.out):
         return ChatSession(desk, None, settings.out, asking)
     if len(words) == 1 and _names_run(words[0], settings.out):
         session = ChatSession(desk, None, settings.out, asking)
         session.open(run_meant(words[0], settings.out))
         return session
-    return ChatSession(desk, request_of(arguments, settings), settings.out, asking)
+    return ChatSession(desk, diagnosis_of(told, settings), settings.out, asking)
 
 
 def _names_run(word: str, out: Path) -> bool:
@@ -199,7 +198,7 @@ def _names_run(word: str, out: Path) -> bool:
 def _are_recorded(words: Sequence[str], out: Path) -> bool:
     """Tell files of recorded runs, and several runs, from a program: a program can be executed."""
     from ..experiment_folder import experiment_in
-    from .checking import place_meant
+    from ..run_folder import place_meant
 
     if len(words) == 1 and _names_run(words[0], out):
         return False
@@ -209,18 +208,3 @@ def _are_recorded(words: Sequence[str], out: Path) -> bool:
         or bool(experiment_in(place_meant(word, out)))
         for word in words
     )
-
-
-def request_of(arguments: argparse.Namespace, settings: UserSettings) -> NewDiagnosis:
-    """Read the options as `diagnose` does."""
-    from ..model.chosen import who_decides
-    from ..session import DiagnosisRequest, NewDiagnosis
-    from .mitigation_arguments import accepted
-    from .subject import short_name, subject_of
-
-    subject = subject_of(arguments, settings)
-    planner, model = who_decides(settings)
-    limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
-    name = short_name(subject.command, subject.shell)
-    request = DiagnosisRequest(subject=subject, limits=limits, planner=planner, model=model)
-    return NewDiagnosis(request, settings.out, name)

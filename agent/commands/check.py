@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer
-from .options import add_manners
+from .options import Answering
 
 if TYPE_CHECKING:  # pydantic is dear to load, and needed by `run` alone
     from ...layers.schema import Layer
 
-EPILOG = """\
+
+@dataclass(frozen=True, kw_only=True)
+class CheckCommand(Answering):
+    """Everything that is written as data or read by a model is sound."""
+
+    EPILOG = """\
 example:
   vgo-agent check
 
@@ -22,19 +26,13 @@ For those who add a factor, a mitigation, a layer, a prompt or a tool: validates
 them. Exits with 1 when something is wrong.
 """
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_manners(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Check."""
-    found = {part: list(check()) for part, check in checks().items()}
-    problems = [problem for part in found.values() for problem in part]
-    words = "\n".join(problems) or f"Sound: {', '.join(found)}."
-    answer({"ok": not problems, "problems": found}, words, arguments.json)
-    return 1 if problems else 0
+    def run(self) -> int:
+        """Check."""
+        found = {part: list(check()) for part, check in checks().items()}
+        problems = [problem for part in found.values() for problem in part]
+        words = "\n".join(problems) or f"Sound: {', '.join(found)}."
+        self.answer({"ok": not problems, "problems": found}, words)
+        return 1 if problems else 0
 
 
 def checks() -> dict[str, Callable[[], Iterator[str] | list[str]]]:
@@ -89,7 +87,7 @@ def tools() -> Iterator[str]:
         if not tool.help.strip():
             yield f"The tool {name} has no help: a planner reads it."
         if tool.arguments.model_config.get("extra") != "forbid":
-            yield f"The tool {name} takes arguments that it does not know: derive them from Arguments."
+            yield f"The tool {name} takes told that it does not know: derive them from Arguments."
         properties = tool.arguments.model_json_schema().get("properties", {})
         for argument in (key for key, schema in properties.items() if schema.keys() <= {"title"}):
             yield f"The tool {name} does not say what type {argument} has: annotate it."

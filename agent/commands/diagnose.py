@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from .ending import give
-from .options import add_asking, add_cluster, add_manners, add_program, add_settings
+from .options import EVERY, Asking, OfProgram, OnHosts, option
 
 if TYPE_CHECKING:
     from ...tools.plan import TrialPlan
-    from ..session import NewDiagnosis
+    from ...tools.subject import Subject
+    from ..session import DiagnosisRequest, NewDiagnosis
     from ..settings import UserSettings
 
-EPILOG = """\
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseCommand(OfProgram, OnHosts, Asking):
+    """The main job on a command of the user."""
+
+    EPILOG = """\
 examples:
   vgo-agent diagnose ./bench.sh
   vgo-agent diagnose --metric 'time: ([0-9.]+) ms' --unit ms -- python bench.py --size 10
@@ -26,43 +31,44 @@ examples:
 Options stand before COMMAND; everything after it belongs to the program, which gets no input and no terminal.
 Where nothing that the tool can do helps, and the answer went to a terminal, what a person may do is offered after it.
 """
+    SETTINGS = EVERY
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_program(parser)
-    parser.add_argument(
-        "--surface",
-        type=Path,
-        metavar="DIR",
-        help="a surface of this program (`vgo-agent surface fit --save DIR`): asked for a steady configuration where "
+    surface: Path | None = option(
+        "a surface of this program (`vgo-agent surface fit --save DIR`): asked for a steady configuration where "
         "nothing that was tried helps",
+        metavar="DIR",
     )
-    add_settings(parser)
-    add_cluster(parser)
-    add_manners(parser)
-    add_asking(parser)
+
+    def run(self) -> int:
+        """Diagnose."""
+        from ...tools.layers_here import named
+        from ..clock import BudgetClock
+
+        settings = self.in_force()
+        named(settings.layers)  # a layer that does not exist is told before the first run
+        new = diagnosis_of(self, settings)
+        request = new.request.model_copy(update={"plan": _plan(self.surface)})
+        return carry_out(replace(new, request=request, clock=BudgetClock(self.began_s)), settings, self)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Diagnose."""
-    from ...tools.layers_here import named
-    from ..clock import BudgetClock
-    from ..model.chosen import who_decides
-    from ..session import DiagnosisRequest, NewDiagnosis
-    from ..settings import effective
-    from .mitigation_arguments import accepted
+def diagnosis_of(told: OfProgram, settings: UserSettings) -> NewDiagnosis:
+    """Read the options that say what is diagnosed, within which limits, and who decides."""
+    from ..session import NewDiagnosis
     from .subject import short_name, subject_of
 
-    settings, _ = effective(vars(arguments))
-    named(settings.layers)  # a layer that does not exist is told before the first run
-    subject = subject_of(arguments, settings)
-    name = short_name(subject.command, subject.shell)
+    subject = subject_of(told, settings)
+    return NewDiagnosis(asked_of(subject, settings), settings.out, short_name(subject.command, subject.shell))
+
+
+def asked_of(subject: Subject, settings: UserSettings) -> DiagnosisRequest:
+    """Ask for the diagnosis of a program."""
+    from ..model.chosen import who_decides
+    from ..session import DiagnosisRequest
+    from .mitigation_arguments import accepted
+
     planner, model = who_decides(settings)
     limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
-    clock, plan = BudgetClock(arguments.began_s), _plan(arguments.surface)
-    request = DiagnosisRequest(subject=subject, limits=limits, planner=planner, plan=plan, model=model)
-    return carry_out(NewDiagnosis(request, settings.out, name, clock), settings, arguments)
+    return DiagnosisRequest(subject=subject, limits=limits, planner=planner, model=model)
 
 
 def _plan(surface: Path | None) -> TrialPlan:
@@ -81,7 +87,7 @@ def _plan(surface: Path | None) -> TrialPlan:
 def carry_out(
     new: NewDiagnosis,
     settings: UserSettings,
-    arguments: argparse.Namespace,
+    told: Asking,
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
@@ -89,12 +95,12 @@ def carry_out(
     from ..session import diagnose
     from .trial import attended
 
-    with watching(settings.quiet, arguments, new.request.subject.unit) as interface:
+    with watching(settings.quiet, told, new.request.subject.unit) as interface:
         ending = diagnose(new, interface)
-    code = give(ending, arguments.json)
+    code = told.give(ending)
     afterwards(Path(ending.summary["run_dir"]))
-    if attended() and sys.stdout.isatty() and not (settings.quiet or arguments.json):
+    if attended() and sys.stdout.isatty() and not (settings.quiet or told.json):
         from .by_hand import offer
 
-        offer(Path(ending.summary["run_dir"]), arguments)
+        offer(Path(ending.summary["run_dir"]), told)
     return code

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...knowledge.actions import MitigationParameter
+from ...knowledge.bm25 import words
 from ...knowledge.loader import Knowledge
 from ...knowledge.passages import cited, related_notes, told_apart
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
@@ -16,7 +18,9 @@ from ...layers.schema import Column, Layer
 from ...tools.layers_here import LayerStatus, here
 from ...tools.machine import Machine
 from .alone import this_machine, tried_here
-from .search import snippet
+
+LONGEST_SNIPPET = 220
+"""Characters."""
 
 
 class Signal(NamedTuple):
@@ -90,7 +94,7 @@ def _of_mitigation(mitigation: Mitigation, known: Knowledge, machine: Machine) -
         "moves": ", ".join(mitigation.moves),
         "changes": _changes(mitigation, machine),
         "steps": list(mitigation.steps),
-        "next": [*([tried] if mitigation.apply else []), f"vgo-agent export {mitigation.key}"],
+        "next": [*([tried] if mitigation.apply else []), f"vgo-agent mitigations {mitigation.key} --keep all"],
         "references": list(sources),
         "notes": _notes((mitigation.name, mitigation.key.replace("_", " ")), mitigation.references),
     }
@@ -194,3 +198,16 @@ def _notes(names: Sequence[str], references: Sequence[Citation]) -> list[dict[st
         {"key": note.key, "title": note.title, "snippet": snippet(note.text, " ".join(names)), "source": note.source}
         for note in related_notes(names, references)
     ]
+
+
+def snippet(text: str, question: str, length: int = LONGEST_SNIPPET) -> str:
+    """Give the sentences that begin with the one that shares most words with the question; whole text if it fits."""
+    plain = " ".join(re.sub(r"(?m)^\s*[-*]\s+", "", text).split())
+    if len(plain) <= length:
+        return plain
+    sentences = re.split(r"(?<=[.;:?!]) ", plain)
+    asked = set(words(question))
+    best = max(range(len(sentences)), key=lambda place: (len(asked & set(words(sentences[place]))), -place))
+    rest = " ".join(sentences[best:])
+    cut = rest if len(rest) <= length else rest[: length - 4].rsplit(" ", 1)[0] + " ..."
+    return f"... {cut}" if best else cut

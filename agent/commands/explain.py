@@ -1,78 +1,133 @@
-"""explain: what is known of a factor, a mitigation or a column, with its sources; no model, no network."""
+"""explain: what is known of a factor, a mitigation, a column or a question, with its sources; no model, no network."""
 
 from __future__ import annotations
 
-import argparse
+import os
+import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer, folded, table
-from .options import add_manners
+from ..terminal import WIDTH, folded, table
+from .options import Answering, option, place
 
 if TYPE_CHECKING:
-    from ...knowledge.loader import Knowledge
+    from ...knowledge.passages import KnowledgePassage
     from .entry_explanation import EntryExplanation
 
-EPILOG = """\
-examples:
-  vgo-agent explain "page faults"
-  vgo-agent explain perf.migrations
-  vgo-agent explain pin_to_cpu --json
-
-Takes the key, the name or an alias of a factor, the key or name of a mitigation, or a column of a layer. The answer
-comes from what vgo-agent ships with; numbers in brackets are its sources. `vgo-agent search` takes whole questions.
-"""
 MOST_NAMED = 3
 """Columns that tell two factors apart."""
 LONGEST = 200
 """Characters of a name: more is a question, or no text at all."""
+MOST, MOST_PASSAGES = 100, 5
+"""Passages that a search gives, and does unless more are asked for."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] NAME"
-    parser.add_argument("words", metavar="NAME", nargs="+", help="a factor, a mitigation, or a column")
-    parser.add_argument("--root", metavar="DIR", default="/", help="where /proc and /sys lie (default /)")
-    add_manners(parser)
+@dataclass(frozen=True, kw_only=True)
+class ExplainCommand(Answering):
+    """Say what is known of a name, or look for a question."""
+
+    EPILOG = """\
+examples:
+  vgo-agent explain "page faults"
+  vgo-agent explain perf.migrations
+  vgo-agent explain pin_to_cpu --json
+  vgo-agent explain why do my runs take longer over time
+  vgo-agent explain "perf shows clear_page_erms at the top" --top 10
+  vgo-agent explain --embedding nomic-embed-text.Q8_0.gguf "noisy neighbour"
+
+Takes the key, the name or an alias of a factor, the key or name of a mitigation, or a column of a layer. The answer
+comes from what vgo-agent ships with; numbers in brackets are its sources. Anything else is looked for, by its words, by
+parts of words, and by names, among factors, mitigations and notes on papers. With --embedding (or VGO_AGENT_EMBEDDING)
+a model of yours compares meanings; it needs the extra llm, and reads all that is known once. The first search after an
+installation builds an index in the user's cache.
+"""
+    USAGE = "[OPTIONS] WORDS"
+
+    words: tuple[str, ...] = place("WORDS", "a factor, a mitigation, a column, or a question in words of your own")
+    root: Path = option("where /proc and /sys lie (default /)", Path("/"), metavar="DIR")
+    top: int | None = option(
+        f"search, and give so many passages, 1 to {MOST} (default 5)",
+        metavar="N",
+        allowed=lambda top: 1 <= top <= MOST,
+        refused=f"is not a number of answers: give 1 to {MOST}",
+    )
+    embedding: Path | None = option("search with this embedding model, a GGUF file", metavar="FILE")
+
+    def run(self) -> int:
+        """Explain, or search; 1 where neither gives anything."""
+        from ...knowledge.loader import load
+        from ...knowledge.named import meant
+
+        known = load()
+        name = " ".join(" ".join(self.words).split())
+        if not name:
+            raise VgoError('Nothing is asked for: try, for example, vgo-agent explain "why is the first run slow".')
+        searches = len(name) > LONGEST or self.top or self.embedding
+        found = [] if searches else meant(name, known)
+        if not found:
+            return self._searched(name)
+        from .entry_explanation import explained
+
+        one = explained(found, name, known, self.root)
+        return self.answer(one.values, words_of(one))
+
+    def _searched(self, question: str) -> int:
+        """Give the passages that a search finds, below the names that are near in spelling."""
+        from ...knowledge.index import MOST as READ
+        from ...knowledge.index import search
+        from ...knowledge.loader import load
+        from ...knowledge.named import nearest
+
+        given = self.embedding or os.environ.get("VGO_AGENT_EMBEDDING") or None
+        near = [] if " " in question else nearest(question, load())
+        found = search(question, self.top or MOST_PASSAGES, embedding=Path(given).expanduser() if given else None)
+        parts = [f"{question!r} is not known by that name. Near in spelling: {', '.join(near)}."] if near else []
+        parts.append(listing(found, question) if found else _nothing(question))
+        if found and len(question) > READ:
+            parts.append(f"Only the first {READ} characters of the question were read.")
+        self.answer({"question": question, "nearest": near, "found": rows(found, question)}, "\n\n".join(parts))
+        return 0 if found else 1
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Explain, or say what is near."""
-    from ...knowledge.loader import load
-    from ...knowledge.named import meant
-    from .entry_explanation import explained
-
-    known = load()
-    name = " ".join(" ".join(arguments.words).split())
-    if not name:
-        raise VgoError("Nothing is asked for: name a factor, a mitigation or a column.")
-    found = meant(name, known) if len(name) <= LONGEST else []
-    if not found:
-        return _unknown(name, known, arguments.json)
-    one = explained(found, name, known, Path(arguments.root))
-    answer(one.values, words_of(one), arguments.json)
-    return 0
+def listing(found: Sequence[KnowledgePassage], question: str = "") -> str:
+    """Lay passages out, each with its source and the next command to type."""
+    return "\n\n".join(_passage(number, row) for number, row in enumerate(rows(found, question), start=1))
 
 
-def _unknown(name: str, known: Knowledge, as_json: bool) -> int:
-    """Name what is near in spelling, then what a search gives."""
-    from ...knowledge.index import search
-    from ...knowledge.named import nearest
-    from .search import listing, rows
+def rows(found: Sequence[KnowledgePassage], question: str = "") -> list[dict[str, Any]]:
+    """Give passages as JSON."""
+    from .entry_explanation import snippet
 
-    near, found = nearest(name, known), search(name)
-    short = name if len(name) <= 60 else f"{name[:60]} ..."
-    parts = [f"{short!r} is not known by that name."]
-    if near:
-        parts.append("Near in spelling: " + ", ".join(near) + ".")
-    if found:
-        parts.append("A search for the words gives:\n\n" + listing(found))
-    else:
-        parts.append("A search for the words gives nothing. `vgo-agent mitigations` lists what can be done.")
-    answer({"asked": name, "nearest": near, "found": rows(found)}, "\n\n".join(parts), as_json)
-    return 1
+    return [
+        {
+            "kind": one.kind,
+            "key": one.key,
+            "title": one.title,
+            "snippet": snippet(one.text, question),
+            "source": one.source,
+            "next": f"vgo-agent explain {one.key}" if one.kind != "note" else "",
+            "score": round(one.score, 4),
+        }
+        for one in found
+    ]
+
+
+def _passage(number: int, row: dict[str, Any]) -> str:
+    name = f"{row['kind']} {row['key']}" if row["kind"] != "note" else f"note {row['key'].partition('#')[0]}"
+    lines = [f"{number}. {row['title']}  ({name})"]
+    for text in (row["snippet"], f"Source: {row['source']}" if row["source"] else ""):
+        lines += textwrap.wrap(
+            text, WIDTH, initial_indent="   ", subsequent_indent="   ", break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join([*lines, *([f"   {row['next']}"] if row["next"] else [])])
+
+
+def _nothing(question: str) -> str:
+    hint = "" if question.isascii() else " What is known is written in English."
+    return f"Nothing that is known shares a word with the question.{hint} Ask by a symptom, or name a column."
 
 
 def words_of(one: EntryExplanation) -> str:
@@ -110,11 +165,9 @@ def _signals(one: EntryExplanation) -> str:
 
 
 def _folded_item(text: str, indent: int = 2, further: int = 6) -> str:
-    import textwrap
-
     return textwrap.fill(
         text.strip(),
-        96,
+        WIDTH,
         initial_indent=" " * indent,
         subsequent_indent=" " * further,
         break_on_hyphens=False,
@@ -159,9 +212,9 @@ _FACTS = (
 
 def _cures(one: EntryExplanation) -> str:
     lines = []
-    for place, cure in enumerate(one.values["mitigations"], start=1):
+    for number, cure in enumerate(one.values["mitigations"], start=1):
         sources = f"  {cure['sources']}" if cure["sources"] else ""
-        lines.append(f"  {place}. {cure['name']}  ({cure['key']}, {cure['scope']}){sources}")
+        lines.append(f"  {number}. {cure['name']}  ({cure['key']}, {cure['scope']}){sources}")
         lines += [_folded_item(f"{title}: {cure[key]}", 5, 9) for title, key in _OF_A_CURE]
     return _section("What to do, in this order", lines)
 

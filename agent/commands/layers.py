@@ -1,35 +1,22 @@
-"""layers: what can be measured on this machine, what not and why, and what it costs."""
+"""layers: what can be measured on this machine or on hosts, what not and why, and what it costs."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer, printable, table
-from .options import add_manners
+from ..terminal import printable, table
+from .options import Answering, OfProgram, OnHosts, option, place
 
 if TYPE_CHECKING:
     from ...layers.schema import Layer
     from ...tools.layers_here import LayerStatus
 
-EPILOG = """\
-examples:
-  vgo-agent layers
-  vgo-agent layers process perf
-  vgo-agent layers ./mine.yaml
-  vgo-agent layers --trust ./mine.yaml
-
-HERE: yes, partly (some columns are missing), no, untrusted (a file of yours that would run commands), broken.
-MS/RUN is what a layer adds to a run of a program that does nothing: the median of a few, so a busy machine shows more.
-0.50+10: before each run it also watches the machine for 10 ms in which nothing runs.
-Layers of your own are found by path, or by name in the folder `layers` beside the settings file. One that is named and
-is not trusted is shown, and the command ends with 1.
-"""
 HEADER = ("LAYER", "HERE", "COLUMNS", "MS/RUN", "", "WHAT IT SHOWS")
 LAUNCHER_HEADER = ("LAUNCHER", "HERE", "WHERE THE PROGRAM RUNS")
 COLUMN_HEADER = ("COLUMN", "UNIT", "ROLE", "HERE", "SOURCE")
@@ -50,33 +37,85 @@ class ListedLayer(NamedTuple):
     here: LayerStatus
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("names", metavar="NAME", nargs="*", help="show the columns of these layers; a path is one too")
-    parser.add_argument("--trust", metavar="FILE", help="let this layer file run its commands, as it is now")
-    parser.add_argument("--no-cost", action="store_true", help="measure no cost, so run no program under a layer")
-    parser.add_argument("--root", metavar="DIR", default="/", help="where /proc and /sys lie (default /)")
-    add_manners(parser)
+@dataclass(frozen=True, kw_only=True)
+class LayersCommand(OfProgram, OnHosts, Answering):
+    """List what can be measured, or look at what layers show."""
 
+    EPILOG = """\
+examples:
+  vgo-agent layers
+  vgo-agent layers process perf
+  vgo-agent layers ./mine.yaml
+  vgo-agent layers --trust ./mine.yaml
+  vgo-agent layers --on tcp://10.0.0.1:8786 -- ./bench.sh
+  vgo-agent layers --on slurm.yaml process cgroup -- ./solver
 
-def run(arguments: argparse.Namespace) -> int:
-    """List, or trust."""
-    if arguments.trust:
-        return _trust(arguments)
-    root = Path(arguments.root)
-    if not (root / "proc").is_dir() and not (root / "sys").is_dir():
-        raise VgoError(f"{root} has neither proc nor sys: name the folder in which both lie with --root.")
-    specs = arguments.names or list(_all())
-    with ExitStack() as opened:
-        spawner = None
-        if not arguments.no_cost:
-            from ...tools.execution.spawn import Spawner
+HERE: yes, partly (some columns are missing), no, untrusted (a file of yours that would run commands), broken.
+MS/RUN is what a layer adds to a run of a program that does nothing: the median of a few, so a busy machine shows more.
+0.50+10: before each run it also watches the machine for 10 ms in which nothing runs.
+Layers of your own are found by path, or by name in the folder `layers` beside the settings file. One that is named and
+is not trusted is shown, and the command ends with 1.
 
-            spawner = opened.enter_context(Spawner())
-        listed = [_look(spec, root, spawner, bool(arguments.names)) for spec in specs]
-    words = "\n\n".join(map(_detail, listed)) if arguments.names else _overview(listed)
-    answer({"root": str(root), "layers": [_json(one) for one in listed]}, words, arguments.json)
-    return _refused(listed) if arguments.names else 0
+--on reaches each worker of a cluster, runs the program there once, and says for each host which versions, program,
+layers and rights there are, how far its clock is off, and what differs between hosts. It ends with 1 where hosts cannot
+be used or differ; --mixed takes those that can be used, as they are. The file of --on, for a batch system:
+
+  cluster: slurm          # or local, ssh, pbs, lsf, kubernetes; or `scheduler: tls://10.0.0.1:8786` for one that runs
+  nodes: 4
+  host: 10.0.0.1          # where the scheduler listens; loopback unless you say so
+  tls: {ca: ca.pem, cert: me.pem, key: me.key}
+  options: {queue: short, walltime: "01:00:00", cores: 1, memory: 2GiB}   # as dask-jobqueue has them
+"""
+    USAGE = "[OPTIONS] [NAME ...]\n       vgo-agent layers --on ADDRESS|FILE [OPTIONS] [NAME ...] -- COMMAND [ARGS...]"
+    SETTINGS = ("timeout", "on-failure", "launcher")
+
+    names: tuple[str, ...] = place("NAME", "show the columns of these layers; a path is one too", default=())
+    trust: str | None = option("let this layer file run its commands, as it is now", metavar="FILE")
+    no_cost: bool = option("measure no cost, so run no program under a layer", False)
+    root: Path = option("where /proc and /sys lie (default /)", Path("/"), metavar="DIR")
+
+    @classmethod
+    def begins_program(cls, places: Sequence[str], word: str) -> bool:
+        """Names stand before `--`, the command after it."""
+        return False
+
+    def run(self) -> int:
+        """List, trust, or look at hosts."""
+        if self.on:
+            from .layers_on_hosts import checked_hosts
+
+            return checked_hosts(self)
+        if self.command:
+            raise VgoError("A program is only run on hosts: name them with --on, or leave it out.")
+        if self.trust:
+            return self._trusted(self.trust)
+        root = self.root
+        if not (root / "proc").is_dir() and not (root / "sys").is_dir():
+            raise VgoError(f"{root} has neither proc nor sys: name the folder in which both lie with --root.")
+        specs = self.names or list(_all())
+        with ExitStack() as opened:
+            spawner = None
+            if not self.no_cost:
+                from ...tools.execution.spawn import Spawner
+
+                spawner = opened.enter_context(Spawner())
+            listed = [_look(spec, root, spawner, bool(self.names)) for spec in specs]
+        words = "\n\n".join(map(_detail, listed)) if self.names else _overview(listed)
+        self.answer({"root": str(root), "layers": [_json(one) for one in listed]}, words)
+        return _refused(listed) if self.names else 0
+
+    def _trusted(self, file: str) -> int:
+        from ...layers.loader import read_spec
+        from ...layers.sharp import files_of
+        from ...layers.trust import commands, trust
+
+        path, layer = read_spec(file if "/" in file else f"./{file}")
+        files = files_of(path)
+        place = trust(files)
+        what = commands(layer)
+        lines = [f"Trusted until it changes: {', '.join(map(str, files))} (kept in {place})."]
+        lines += [f"  {line}" for line in what] or ["  It runs nothing."]
+        return self.answer({"trusted": list(map(str, files)), "commands": what, "store": str(place)}, "\n".join(lines))
 
 
 def _refused(listed: Sequence[ListedLayer]) -> int:
@@ -85,21 +124,6 @@ def _refused(listed: Sequence[ListedLayer]) -> int:
     for why in refused:
         print(f"vgo-agent: {printable(why)}.", file=sys.stderr)
     return int(bool(refused))
-
-
-def _trust(arguments: argparse.Namespace) -> int:
-    from ...layers.loader import read_spec
-    from ...layers.sharp import files_of
-    from ...layers.trust import commands, trust
-
-    path, layer = read_spec(arguments.trust if "/" in arguments.trust else f"./{arguments.trust}")
-    files = files_of(path)
-    place = trust(files)
-    what = commands(layer)
-    lines = [f"Trusted until it changes: {', '.join(map(str, files))} (kept in {place})."]
-    lines += [f"  {line}" for line in what] or ["  It runs nothing."]
-    answer({"trusted": list(map(str, files)), "commands": what, "store": str(place)}, "\n".join(lines), arguments.json)
-    return 0
 
 
 def _all() -> Iterator[str]:

@@ -1,20 +1,27 @@
-"""measure: run a command until its spread is known, and nothing else."""
+"""measure, profile: run a command until its spread is known, or with metric layers on, and nothing else."""
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ...knowledge.errors import VgoError
-from .ending import give_shown
-from .options import add_cluster, add_manners, add_out, add_program, add_settings
+from .options import Answering, OfProgram, OnHosts, option
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
     from ..step import StepRequest
 
-EPILOG = """\
+
+RUNS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureCommand(OfProgram, OnHosts, Answering):
+    """Run a command until its spread is known, and nothing else."""
+
+    EPILOG = """\
 examples:
   vgo-agent measure ./bench.sh
   vgo-agent measure --stop count --stop-at 100 --save runs.csv ./bench.sh
@@ -22,59 +29,88 @@ examples:
 
 Nothing reads counters, nothing is changed. Ctrl-C ends it with the runs so far. Every run is kept in a run folder below
 --out, which `vgo-agent resume` goes on with; --save FILE.csv, FILE.parquet or FOLDER keeps a table where you want it,
-with a page that describes it. analyze, compare and power read both.
+with a page that describes it. analyze and compare read both.
 """
-SETTINGS = ("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "stop-at", "launcher", "root", "seed")
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_program(parser)
-    add_settings(parser, SETTINGS)
-    add_cluster(parser)
-    add_save(parser)
-    add_out(parser)
-    add_manners(parser)
-
-
-def add_save(parser: argparse.ArgumentParser) -> None:
-    """Add where the table goes."""
-    parser.add_argument("--save", metavar="PATH", help="keep every run: FILE.csv, FILE.parquet or a folder")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Measure."""
-    from ..settings import effective
-    from ..step import StepRequest
-    from .subject import subject_of
-
-    settings, _ = effective(vars(arguments))
-    request = StepRequest(
-        subject=subject_of(arguments, settings),
-        limits=settings.limits(),
-        kind="measurement",
-        arguments={"max_runs": settings.max_runs, "max_seconds": settings.budget_s},
-        why="run until it is enough",
+    SETTINGS: ClassVar[tuple[str, ...]] = (
+        *("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "stop-at", "launcher", "root", "seed"),
+        "out",
     )
-    return carry_out(request, settings, arguments)
+
+    save: str | None = option("keep every run: FILE.csv, FILE.parquet or a folder", metavar="PATH")
+
+    def run(self) -> int:
+        """Measure."""
+        from ..step import StepRequest
+        from .subject import subject_of
+
+        settings = self.in_force()
+        request = StepRequest(
+            subject=subject_of(self, settings),
+            limits=settings.limits(),
+            kind="measurement",
+            arguments={"max_runs": settings.max_runs, "max_seconds": settings.budget_s},
+            why="run until it is enough",
+        )
+        return self.carried_out(request, settings)
+
+    def carried_out(self, request: StepRequest, settings: UserSettings) -> int:
+        """Run one step, save and answer; one that was cut short does so too before it ends as it was."""
+        from ..save import refuse, save
+        from ..step import begin
+        from .subject import short_name
+
+        place = place_of(self.save) if self.save else None
+        if place:
+            refuse(place)
+        subject = request.subject
+        name = short_name(subject.command, subject.shell)
+        stepped = self.watched(
+            settings, subject.unit, lambda interface, clock: begin(request, settings.out, name, interface, clock)
+        )
+        return self.answer(*stepped.shown(save(stepped, place) if place else ()))
 
 
-def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.Namespace) -> int:
-    """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
-    from ..clock import BudgetClock
-    from ..live_view import watching
-    from ..save import refuse, save
-    from ..step import begin
-    from .subject import short_name
+@dataclass(frozen=True, kw_only=True)
+class ProfileCommand(MeasureCommand):
+    """Run a command with metric layers on, and nothing else."""
 
-    place = place_of(arguments.save) if arguments.save else None
-    if place:
-        refuse(place)
-    subject = request.subject
-    name, clock = short_name(subject.command, subject.shell), BudgetClock(arguments.began_s)
-    with watching(settings.quiet, arguments, subject.unit) as interface:
-        stepped = begin(request, settings.out, name, interface, clock)
-    return give_shown(stepped.shown(save(stepped, place) if place else ()), arguments.json)
+    EPILOG = """\
+examples:
+  vgo-agent profile --save t.csv ./bench.sh && vgo-agent analyze t.csv
+  vgo-agent profile --layer process --layer strace --runs 60 ./bench.sh
+  vgo-agent profile --layer all --json -- python bench.py
+
+Light layers are on in every profiled run, heavy ones in turn, two at most; bare runs between them, in random order,
+show what the layers themselves do to the program. `vgo-agent layers` lists what there is. Ctrl-C ends it with the runs
+so far. Every run is kept in a run folder below --out, which `vgo-agent resume` goes on with; --save FILE.csv,
+FILE.parquet or FOLDER keeps a table where you want it, with a page that describes the columns. analyze reads both.
+"""
+    SETTINGS = ("budget", "timeout", "on-failure", "layer", "launcher", "root", "seed", "out")
+
+    runs: int = option(
+        f"runs with each set of layers that is on (default {RUNS})",
+        RUNS,
+        metavar="N",
+        allowed=lambda runs: runs >= 2,
+        refused="shows no spread; give at least 2",
+    )
+
+    def run(self) -> int:
+        """Profile."""
+        from ...tools.layers_here import named
+        from ..step import StepRequest
+        from .subject import subject_of
+
+        settings = self.in_force()
+        named(settings.layers)  # a layer that does not exist is told before the first run
+        request = StepRequest(
+            subject=subject_of(self, settings),
+            limits=settings.limits(),
+            kind="profile",
+            arguments={"layers": settings.layers, "runs": self.runs, "max_seconds": settings.budget_s},
+            why="read counters around each run",
+        )
+        return self.carried_out(request, settings)
 
 
 def place_of(words: str) -> Path:

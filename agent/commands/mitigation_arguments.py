@@ -80,7 +80,7 @@ def factor_meant(word: str, knowledge: Knowledge) -> KnownFactor:
         raise VgoError(f"{asked} is a mitigation: `vgo-agent explain {asked}` says against what.")
     texts = {f.key: " ".join((f.key.replace("_", " "), f.name, f.description)) for f in knowledge.factors.values()}
     near = near_names(asked, names, texts, _aliased(asked, "factor"))
-    hint = did_you_mean(near, "`vgo-agent search` looks for words.")
+    hint = did_you_mean(near, "`vgo-agent explain` looks for words.")
     raise VgoError(f"{word!r} is no factor, no alias and no column that a factor lists; {hint}")
 
 

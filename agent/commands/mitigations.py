@@ -1,16 +1,15 @@
-"""mitigations: what can be done, what applies here, why the rest does not, and what it would change."""
+"""mitigations: what can be done, what applies here, why the rest does not, what it would change, and how to keep it."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer, columns, table
-from .options import add_manners, add_program, add_settings
+from ..terminal import columns, table
+from .options import Answering, OfProgram, option, place
 from .trial import for_a_person
 
 if TYPE_CHECKING:
@@ -19,7 +18,19 @@ if TYPE_CHECKING:
     from ...tools.machine import Machine
     from ...tools.subject import Subject
 
-EPILOG = """\
+# As `Keeper` in the knowledge lists them, which is dear to import for a help text.
+FORMATS = ("systemd", "sysctl", "tmpfiles", "udev", "tuned", "cmdline", "slurm", "openmp", "docker", "shell")
+HEADER = ("MITIGATION", "SCOPE", "HERE", "WHAT IT IS")
+SCOPES = ("process", "cgroup", "system", "reboot", "code", "hardware")
+NARROW = 72
+"""A terminal of fewer columns gets a list instead of a table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MitigationsCommand(OfProgram, Answering):
+    """List what can be done, what applies here, and how to keep it."""
+
+    EPILOG = """\
 examples:
   vgo-agent mitigations
   vgo-agent mitigations --factor page_faults
@@ -27,16 +38,88 @@ examples:
   vgo-agent mitigations sched_fifo thp_always
   vgo-agent mitigations ./mine.yaml
   vgo-agent mitigations --trust ./mine.yaml
+  vgo-agent mitigations pin_to_cpu --keep all -- /usr/bin/solver --fast
+  vgo-agent mitigations swappiness_low --keep sysctl > 90-swappiness.conf
+  vgo-agent mitigations reserve_cores --param cores=2 --keep slurm
 
 HERE: yes; on (in force already); ask (changes more than the program: --allow system, or answer at a terminal); you (for
 a person to do); untrusted (a file of yours that would run commands or set variables); no (with the reason and its cure
 below). What depends on the program is only known with a COMMAND. With names, all that is known of these.
 `vgo-agent try NAME -- COMMAND` tries one.
-"""
-HEADER = ("MITIGATION", "SCOPE", "HERE", "WHAT IT IS")
-SCOPES = ("process", "cgroup", "system", "reboot", "code", "hardware")
-NARROW = 72
-"""A terminal of fewer columns gets a list instead of a table."""
+
+--keep says how to make one permanent, as {formats}.
+With one format the text is printed as it belongs in the file; with all of them, each under its name, and why the others
+cannot say it. Nothing is written or changed. What holds for this machine only (numbers of CPUs) says so, and a value
+that is bounded by the CPUs of the machine it is for is not checked against those of this one.
+""".format(formats=", ".join(FORMATS))
+    USAGE = "[OPTIONS] [NAME ...] [-- COMMAND [ARGS...]]"
+    SETTINGS = ("launcher", "root")
+
+    names: tuple[str, ...] = place("NAME", "all that is known of these: key, name, or FILE.yaml", default=())
+    factor: str | None = option("only those of this factor, in the order to try them: key or column", metavar="F")
+    trust: Path | None = option("let this file of yours run its commands, as it is now", metavar="FILE")
+    scope: str | None = option("only those of this scope", choices=SCOPES)
+    keep: str | None = option("print how to make one permanent: in one format, or all", choices=("all", *FORMATS))
+    param: tuple[str, ...] = option("with --keep: a parameter of it; repeatable", (), metavar="NAME=VALUE")
+
+    @classmethod
+    def begins_program(cls, places: Sequence[str], word: str) -> bool:
+        """Names stand before `--`, the command after it."""
+        return False
+
+    def run(self) -> int:
+        """List, trust, or say how to keep one."""
+        if self.trust:
+            return self._trusted(self.trust)
+        if self.keep:
+            from .kept import keep
+
+            return keep(self)
+        if self.param:
+            raise VgoError("--param gives a value to what is kept: give --keep FORMAT too, or leave it out.")
+        from ...knowledge.loader import load
+        from ...tools.mitigation.scripts import names_file
+        from .mitigation_arguments import factor_meant, mitigation_meant
+
+        knowledge = load()
+        names, command = self.names, self.command
+        factor = factor_meant(self.factor, knowledge) if self.factor is not None else None
+        chosen = [mitigation_meant(name, knowledge) for name in names]
+        files = {one.key: Path(name).resolve() for name, one in zip(names, chosen, strict=True) if names_file(name)}
+        if factor:
+            own = [knowledge.mitigations[key] for key in factor.mitigations if key in knowledge.mitigations]
+            chosen = [one for one in chosen if one in own] if chosen else own
+        chosen = [one for one in chosen or knowledge.mitigations.values() if self.scope in (None, one.scope)]
+        listed = self._looked_at(chosen, knowledge)
+        listed = [_if_trusted(one, files.get(one.plain.key)) for one in listed]
+        words = "\n\n".join(map(_detail, listed)) if names else _overview(listed)
+        title = (
+            f"{factor.name} ({factor.key}), in the order to try them:\n\n" if factor and listed and not names else ""
+        )
+        if not listed:
+            words = "No mitigation is both: leave --scope or --factor out."
+        known = {"factor": factor.key if factor else None, "command": list(command) or None}
+        return self.answer({**known, "mitigations": [_json(one) for one in listed]}, title + words)
+
+    def _trusted(self, file: Path) -> int:
+        from ...knowledge.loader import load
+        from ...layers.trust import trust
+        from ...tools.mitigation.scripts import commands, read_own
+
+        what, place = commands(read_own(file, load().mitigations)), trust([file])
+        lines = [f"Trusted until it changes: {file} (kept in {place})."]
+        lines += [f"  {line}" for line in what] or ["  It runs nothing."]
+        return self.answer({"trusted": [str(file)], "commands": what, "store": str(place)}, "\n".join(lines))
+
+    def _looked_at(self, chosen: Sequence[Mitigation], knowledge: Knowledge) -> list[ListedMitigation]:
+        """See each on this machine, and on the command where one is given."""
+        from .alone import surveyed
+        from .subject import subject_of
+
+        named = replace(self, command=self.command or ("true",))
+        subject = subject_of(named, self.in_force())
+        machine = surveyed(subject, [*knowledge.mitigations.values(), *chosen])
+        return [_listed(one, machine, subject, bool(self.command)) for one in chosen]
 
 
 @dataclass(frozen=True)
@@ -53,85 +136,6 @@ class ListedMitigation:
     would: tuple[str, ...]
     levels: dict[str, tuple[str, ...]]
     """Of each parameter, those of this machine."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [NAME ...] [-- COMMAND [ARGS...]]"
-    parser.add_argument(
-        "--factor", metavar="F", help="only those of this factor, in the order to try them: key or column"
-    )
-    parser.add_argument("--trust", metavar="FILE", help="let this file of yours run its commands, as it is now")
-    parser.add_argument("--scope", choices=SCOPES, help="only those of this scope")
-    add_program(parser)
-    add_settings(parser, ("launcher", "root"))
-    add_manners(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """List, or trust."""
-    if arguments.trust:
-        return _trust(arguments)
-    from ...knowledge.loader import load
-    from ...tools.mitigation.scripts import names_file
-    from .mitigation_arguments import factor_meant, mitigation_meant
-
-    knowledge = load()
-    names, command = _split(arguments.command)
-    factor = factor_meant(arguments.factor, knowledge) if arguments.factor is not None else None
-    chosen = [mitigation_meant(name, knowledge) for name in names]
-    files = {one.key: Path(name).resolve() for name, one in zip(names, chosen, strict=True) if names_file(name)}
-    if factor:
-        own = [knowledge.mitigations[key] for key in factor.mitigations if key in knowledge.mitigations]
-        chosen = [one for one in chosen if one in own] if chosen else own
-    chosen = [one for one in chosen or knowledge.mitigations.values() if arguments.scope in (None, one.scope)]
-    listed = _looked_at(chosen, knowledge, command, arguments)
-    listed = [_if_trusted(one, files.get(one.plain.key)) for one in listed]
-    words = "\n\n".join(map(_detail, listed)) if names else _overview(listed)
-    title = f"{factor.name} ({factor.key}), in the order to try them:\n\n" if factor and listed and not names else ""
-    if not listed:
-        words = "No mitigation is both: leave --scope or --factor out."
-    known = {"factor": factor.key if factor else None, "command": list(command) or None}
-    answer({**known, "mitigations": [_json(one) for one in listed]}, title + words, arguments.json)
-    return 0
-
-
-def _trust(arguments: argparse.Namespace) -> int:
-    from ...knowledge.loader import load
-    from ...layers.trust import trust
-    from ...tools.mitigation.scripts import commands, read_own
-
-    file = Path(arguments.trust)
-    what, place = commands(read_own(file, load().mitigations)), trust([file])
-    lines = [f"Trusted until it changes: {file} (kept in {place})."]
-    lines += [f"  {line}" for line in what] or ["  It runs nothing."]
-    answer({"trusted": [str(file)], "commands": what, "store": str(place)}, "\n".join(lines), arguments.json)
-    return 0
-
-
-def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names stand before `--`, the command after it."""
-    words = list(words)
-    at = words.index("--") if "--" in words else len(words)
-    names, command = words[:at], words[at + 1 :]
-    if wrong := next((name for name in names if name.startswith("-")), None):
-        raise VgoError(f"{wrong} stands after a name: options come first, and a command after `--`.")
-    return names, command
-
-
-def _looked_at(
-    chosen: Sequence[Mitigation], knowledge: Knowledge, command: Sequence[str], arguments: argparse.Namespace
-) -> list[ListedMitigation]:
-    """See each on this machine, and on the command where one is given."""
-    from ..settings import effective
-    from .alone import surveyed
-    from .subject import subject_of
-
-    settings, _ = effective(vars(arguments))
-    named = argparse.Namespace(**{**vars(arguments), "command": list(command) or ["true"]})
-    subject = subject_of(named, settings)
-    machine = surveyed(subject, [*knowledge.mitigations.values(), *chosen])
-    return [_listed(one, machine, subject, bool(command)) for one in chosen]
 
 
 def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: bool) -> ListedMitigation:

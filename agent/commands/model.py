@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer, table
+from ..terminal import table
 from .model_shown import size
-from .options import add_manners, add_settings
+from .options import Answering, place
 
 if TYPE_CHECKING:
     from ..model.facts import ModelFacts
@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from ..settings import UserSettings
 
 ACTIONS = ("list", "use", "pull", "info", "check")
-EPILOG = """\
+HEADER = ("MODEL", "SIZE", "PARAMETERS", "WEIGHTS", "CONTEXT", "NEEDS", "")
+TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pull ...")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCommand(Answering):
+    """Which language models there are, which one decides, what it needs, and whether it is any good."""
+
+    EPILOG = """\
 examples:
   vgo-agent model list
   vgo-agent model pull bartowski/Qwen2.5-1.5B-Instruct-GGUF:Qwen2.5-1.5B-Instruct-Q4_K_M.gguf
@@ -38,41 +46,34 @@ check    twenty decisions on recorded diagnoses: legal, as the rule policy's, an
 Whatever a model writes, only a call that is legal at that moment is carried out; else the rule policy decides the step.
 A server's key is read from VGO_AGENT_API_KEY.
 """
-MIXED = True
-"""Options may stand between the action and SPEC."""
-HEADER = ("MODEL", "SIZE", "PARAMETERS", "WEIGHTS", "CONTEXT", "NEEDS", "")
-TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pull ...")
+    SETTINGS = ("decision-timeout", "think")
+
+    action: str = place(
+        "ACTION", "list, use, pull, info or check: see below (default list)", default="list", choices=ACTIONS
+    )
+    spec: str = place("SPEC", "the model; for info and check that of the settings", default="")
+
+    def run(self) -> int:
+        """Do one of the actions."""
+        from ..settings import effective
+        from .model_shown import check, info
+
+        if self.action == "list" and self.spec:
+            raise VgoError(f"`vgo-agent model list` takes no {self.spec}; `vgo-agent model info` shows one model.")
+        if self.action in ("use", "pull") and not self.spec:
+            raise VgoError(f"`vgo-agent model {self.action}` needs to know which one; see its --help.")
+        settings, _ = effective(self.flags)
+        actions: dict[str, Callable[[ModelCommand, UserSettings], int]] = {
+            "list": _list,
+            "use": _use,
+            "pull": _pull,
+            "info": info,
+            "check": check,
+        }
+        return actions[self.action](self, settings)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("action", choices=ACTIONS, nargs="?", default="list", help="see below (default list)")
-    parser.add_argument("spec", metavar="SPEC", nargs="?", help="the model; for info and check that of the settings")
-    add_settings(parser, ("decision-timeout", "think"))
-    add_manners(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Do one of the actions."""
-    from ..settings import effective
-    from .model_shown import check, info
-
-    if arguments.action == "list" and arguments.spec:
-        raise VgoError(f"`vgo-agent model list` takes no {arguments.spec}; `vgo-agent model info` shows one model.")
-    if arguments.action in ("use", "pull") and not arguments.spec:
-        raise VgoError(f"`vgo-agent model {arguments.action}` needs to know which one; see its --help.")
-    settings, _ = effective(vars(arguments))
-    actions: dict[str, Callable[[argparse.Namespace, UserSettings], int]] = {
-        "list": _list,
-        "use": _use,
-        "pull": _pull,
-        "info": info,
-        "check": check,
-    }
-    return actions[arguments.action](arguments, settings)
-
-
-def _list(arguments: argparse.Namespace, settings: UserSettings) -> int:
+def _list(told: ModelCommand, settings: UserSettings) -> int:
     from ..model.chosen import SHIPPED, in_folder, models_folder, path_of
     from ..model.memory import free_memory
     from ..model.pull import recommended
@@ -88,15 +89,14 @@ def _list(arguments: argparse.Namespace, settings: UserSettings) -> int:
         table(TO_PULL, rows),
         "None of the public models was run by the authors of vgo-agent; read the licence on the page of each.",
     ]
-    told = {
+    values = {
         "used": settings.model,
         "folder": str(models_folder()),
         "free_bytes": free,
         "models": [{name: value for name, value in one.items() if name != "row"} for one in listed],
         "recommended": [one.model_dump() | {"memory_gb": one.memory_gb} for one in public],
     }
-    answer(told, "\n\n".join(words), arguments.json)
-    return 0
+    return told.answer(values, "\n\n".join(words))
 
 
 def _listed(name: str, path: Path) -> dict[str, Any]:
@@ -136,20 +136,18 @@ def _row(name: str, model: GgufFile) -> dict[str, Any]:
     }
 
 
-def _use(arguments: argparse.Namespace, settings: UserSettings) -> int:
+def _use(told: ModelCommand, settings: UserSettings) -> int:
     """Write the choice; a model is opened first, so that one that cannot be used is refused here."""
     from ..settings import NO_MODEL, set_in_file
 
-    if arguments.spec == NO_MODEL:
+    if told.spec == NO_MODEL:
         place = set_in_file("model", "")
         words = f"No model: the rule policy decides (written to {place})."
-        answer({"model": "", "file": str(place)}, words, arguments.json)
-        return 0
-    kept, facts = _opened(arguments.spec, settings)
+        return told.answer({"model": "", "file": str(place)}, words)
+    kept, facts = _opened(told.spec, settings)
     place = set_in_file("model", kept)
     words = f"{facts.name} decides from now on (model = {kept} in {place}); `vgo-agent model check` tries it."
-    answer({"model": kept, "file": str(place), "name": facts.name, "library": facts.library}, words, arguments.json)
-    return 0
+    return told.answer({"model": kept, "file": str(place), "name": facts.name, "library": facts.library}, words)
 
 
 def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
@@ -164,15 +162,14 @@ def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
     return path.stem if not is_server(request.spec) and path.parent == models_folder() else request.spec, facts
 
 
-def _pull(arguments: argparse.Namespace, settings: UserSettings) -> int:
+def _pull(told: ModelCommand, settings: UserSettings) -> int:
     from ..model.gguf_file import read_gguf
     from ..model.pull import pull, wanted
 
-    pulled = pull(wanted(arguments.spec), settings.quiet)
+    pulled = pull(wanted(told.spec), settings.quiet)
     model = read_gguf(pulled.path)
     how = "is here now" if pulled.new else "was here already"
     words = f"{model.path} {how} ({size(model.bytes)}, SHA-256 {pulled.sha256[:16]}...).\n"
     words += f"`vgo-agent model use {model.path.stem}` lets it decide."
-    told = {"path": str(pulled.path), "sha256": pulled.sha256, "new": pulled.new, "bytes": model.bytes}
-    answer(told, words, arguments.json)
-    return 0
+    values = {"path": str(pulled.path), "sha256": pulled.sha256, "new": pulled.new, "bytes": model.bytes}
+    return told.answer(values, words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from ..model.language_model import LanguageModel
     from ..model.trial import ModelDecision
     from ..settings import UserSettings
+    from .model import ModelCommand
 
 NO_TEMPLATE = "none: it is asked in plain text, which models for chats answer worse"
 BYTES = "_bytes"
@@ -37,15 +37,15 @@ def size(count: float) -> str:
     return f"{count / unit:.3g} {name}"
 
 
-def info(arguments: argparse.Namespace, settings: UserSettings) -> int:
+def info(told: ModelCommand, settings: UserSettings) -> int:
     """Tell what a model is and needs."""
     from ..model.chosen import SHIPPED, is_server
 
-    spec = arguments.spec or settings.model or SHIPPED
-    told = _server(spec, settings) if is_server(spec) else _file(spec, settings)
-    shown = {name: value for name, value in told.items() if value != "" and not name.endswith(BYTES)}
+    spec = told.spec or settings.model or SHIPPED
+    values = _server(spec, settings) if is_server(spec) else _file(spec, settings)
+    shown = {name: value for name, value in values.items() if value != "" and not name.endswith(BYTES)}
     lines = [f"{name.replace('_', ' ') + ':':<18}{_words(value)}" for name, value in shown.items()]
-    answer(told, "\n".join(lines), arguments.json)
+    answer(values, "\n".join(lines), told.json)
     return 0
 
 
@@ -102,18 +102,18 @@ def _server(spec: str, settings: UserSettings) -> dict[str, Any]:
     return {"server": request.spec, "name": printable(facts.name), "kind": facts.library, "context": facts.context}
 
 
-def check(arguments: argparse.Namespace, settings: UserSettings) -> int:
+def check(told: ModelCommand, settings: UserSettings) -> int:
     """Let a model take recorded decisions."""
     from ..model.chosen import SHIPPED, SHIPPED_FILE, model_choice, open_source
     from ..model.digest import sha256_of
     from ..model.trial import states, summary, trial
     from ..planning import asking, told_by
 
-    request = model_choice(arguments.spec or settings.model or SHIPPED, settings)
+    request = model_choice(told.spec or settings.model or SHIPPED, settings)
     with open_source(request) as model:
         noted = FramingRecorder(model)
         facts = told_by(noted, request)
-        tried = trial(asking(noted, request, facts), states(), _progress(settings.quiet or arguments.json))
+        tried = trial(asking(noted, request, facts), states(), _progress(settings.quiet or bool(told.json)))
     whole = summary(tried)
     framed = ", ".join(sorted(noted.framed)) or "nothing"
     in_sample = facts.sha256 == sha256_of(SHIPPED_FILE)
@@ -123,14 +123,14 @@ def check(arguments: argparse.Namespace, settings: UserSettings) -> int:
         f"policy's; {whole.median_s:.2g} s each (median), {whole.longest_s:.2g} s at most. Framed by: {framed}.",
         *([IN_SAMPLE] if in_sample else []),
     ]
-    told = {
+    values = {
         "model": facts.model_dump(mode="json"),
         "framed": sorted(noted.framed),
         "in_sample": in_sample,
         **whole._asdict(),
         "tried": [_told(one) for one in tried],
     }
-    answer(told, "\n\n".join(words), arguments.json)
+    answer(values, "\n\n".join(words), told.json)
     return 0 if whole.taken == whole.decisions else 1
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from ..terminal import answer
-from .options import add_manners
+from .options import Answering, option
 
-EPILOG = """\
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreCommand(Answering):
+    """Put back what a killed vgo-agent left."""
+
+    EPILOG = """\
 example:
   vgo-agent restore
 
@@ -15,17 +19,11 @@ Puts settings of this machine back to what they were before an agent that is dea
 copies and temporary folders. A setting that someone else has changed since is left alone and named. Safe to repeat.
 """
 
+    force: bool = option("also what a living agent has changed", False)
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("--force", action="store_true", help="also what a living agent has changed")
-    add_manners(parser)
+    def run(self) -> int:
+        """Restore."""
+        from ...tools.mitigation.restore import restore
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Restore."""
-    from ...tools.mitigation.restore import restore
-
-    told = restore(force=arguments.force)
-    answer({"restored": told}, "\n".join(told) or "Nothing was left to put back.", arguments.json)
-    return 0
+        told = restore(force=self.force)
+        return self.answer({"restored": told}, "\n".join(told) or "Nothing was left to put back.")

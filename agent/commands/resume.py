@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from ..run_folder import RunFolder
-from .ending import give, give_shown
-from .options import add_asking, add_manners, add_on, add_run, add_settings
+from .options import Asking, OfRun, on_option
 
 if TYPE_CHECKING:
+    from ..run_folder import RunFolder
     from ..settings import UserSettings
 
-EPILOG = """\
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeCommand(OfRun, Asking):
+    """Go on with what was killed or interrupted: a diagnosis or an experiment."""
+
+    EPILOG = """\
 examples:
   vgo-agent resume vgo-runs/20250314-092653-bench.sh
   vgo-agent resume vgo-runs/20250314-092653-bench.sh --budget 300
@@ -25,61 +29,42 @@ what its budget had kept it from trying. --accept holds for what has not been as
 a study, a sweep or a calibration is told again where it had ended; the last three have their whole budget again. --on
 says where the hosts of one can be reached now.
 """
+    SETTINGS = ("out", "budget", "accept")
 
+    on: str | None = on_option()
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_run(parser)
-    parser.add_argument(
-        "--budget", type=float, metavar="S", default=argparse.SUPPRESS, help="seconds to go on for, from now"
-    )
-    add_settings(parser, ("accept",))
-    add_on(parser)
-    add_manners(parser)
-    add_asking(parser)
+    def run(self) -> int:
+        """Go on."""
+        from ..experiment_folder import experiment_in
+        from ..run_folder import RunFolder, place_meant
 
+        settings = self.in_force()
+        more_s = settings.budget_s if "budget" in self.flags else None
+        folder = place_meant(self.run_name, settings.out)
+        if not (kind := experiment_in(folder)):
+            return self._diagnosis(RunFolder.find(folder), settings, more_s)
+        if "accept" in self.flags:
+            raise VgoError(f"--accept is for a diagnosis, and {folder} is a {kind}: leave it out.")
+        return self._experiment(RunFolder(folder), settings, more_s)
 
-def run(arguments: argparse.Namespace) -> int:
-    """Go on."""
-    from ..experiment_folder import experiment_in
-    from ..settings import effective
-    from .checking import place_meant
+    def _experiment(self, folder: RunFolder, settings: UserSettings, more_s: float | None) -> int:
+        from ..experiment import go_on, read_experiment
+        from .subject import on_of
 
-    settings, _ = effective(vars(arguments))
-    more_s = settings.budget_s if "budget" in arguments else None
-    folder = place_meant(arguments.run, settings.out)
-    if not (kind := experiment_in(folder)):
-        return _diagnosis(arguments, settings, more_s)
-    if "accept" in arguments:
-        raise VgoError(f"--accept is for a diagnosis, and {folder} is a {kind}: leave it out.")
-    return _experiment(RunFolder(folder), arguments, settings, more_s)
+        request = read_experiment(folder.path).reached(on_of(self.on, settings))
+        request = request.lasting(more_s, folder) if more_s else request
+        unit = request.subject.unit
+        ended = self.watched(settings, unit, lambda interface, clock: go_on(request, folder, interface, clock))
+        return self.answer(*ended.shown())
 
+    def _diagnosis(self, folder: RunFolder, settings: UserSettings, more_s: float | None) -> int:
+        from ..session import read_request, resume
+        from .mitigation_arguments import accepted
 
-def _experiment(folder: RunFolder, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
-    from ..clock import BudgetClock
-    from ..experiment import go_on, read_experiment
-    from ..live_view import watching
-    from .subject import on_of
-
-    request = read_experiment(folder.path).reached(on_of(arguments.on, settings))
-    request = request.lasting(more_s, folder) if more_s else request
-    with watching(settings.quiet, arguments, request.subject.unit) as interface:
-        ended = go_on(request, folder, interface, BudgetClock(arguments.began_s))
-    return give_shown(ended.shown(), arguments.json)
-
-
-def _diagnosis(arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
-    from ..clock import BudgetClock
-    from ..live_view import watching
-    from ..session import read_request, resume
-    from .checking import run_meant
-    from .mitigation_arguments import accepted
-
-    accept = accepted(tuple(getattr(arguments, "accept", ())))
-    folder = run_meant(arguments.run, settings.out)
-    if arguments.on:
-        raise VgoError(f"{folder.path} is a diagnosis, which goes on where it began: leave --on out.")
-    unit = read_request(folder).subject.unit
-    with watching(settings.quiet, arguments, unit) as interface:
-        ending = resume(folder, interface, BudgetClock(arguments.began_s), more_s, accept)
-    return give(ending, arguments.json)
+        accept = accepted(tuple(self.flags.get("accept", ())))
+        if self.on:
+            raise VgoError(f"{folder.path} is a diagnosis, which goes on where it began: leave --on out.")
+        unit = read_request(folder).subject.unit
+        return self.give(
+            self.watched(settings, unit, lambda interface, clock: resume(folder, interface, clock, more_s, accept))
+        )

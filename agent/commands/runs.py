@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..terminal import answer, table
-from .options import add_manners, add_out
+from ..terminal import table
+from .options import Answering
 
 if TYPE_CHECKING:
     from ..history import ListedRun
 
-EPILOG = """\
+HEADER = ("WHEN", "VERDICT", "FACTOR", "RATIO", "COMMAND", "FOLDER")
+LONGEST_COMMAND = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsCommand(Answering):
+    """A table of the runs so far."""
+
+    EPILOG = """\
 example:
   vgo-agent runs --out vgo-runs
 
 The newest comes first. RATIO is what decided: the spread with the mitigation, as a share of the spread without.
 """
-HEADER = ("WHEN", "VERDICT", "FACTOR", "RATIO", "COMMAND", "FOLDER")
-LONGEST_COMMAND = 40
+    SETTINGS = ("out",)
 
+    def run(self) -> int:
+        """List."""
+        from ..history import history
+        from ..settings import effective
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_out(parser)
-    add_manners(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """List."""
-    from ..history import history
-    from ..settings import effective
-
-    settings, _ = effective(vars(arguments))
-    runs = history(settings.out)
-    words = (
-        table(HEADER, [_row(one) for one in runs])
-        if runs
-        else f"There are no runs in {settings.out} yet; `vgo-agent demo` makes one."
-    )
-    answer({"out": str(settings.out), "runs": [one._asdict() for one in runs]}, words, arguments.json)
-    return 0
+        settings, _ = effective(self.flags)
+        runs = history(settings.out)
+        words = (
+            table(HEADER, [_row(one) for one in runs])
+            if runs
+            else f"There are no runs in {settings.out} yet; `vgo-agent demo` makes one."
+        )
+        return self.answer({"out": str(settings.out), "runs": [one._asdict() for one in runs]}, words)
 
 
 def _row(one: ListedRun) -> tuple[str, ...]:

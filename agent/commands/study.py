@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .ending import give_shown
-from .options import add_cluster, add_manners, add_out, add_program, add_settings, words
+from .options import Answering, OfProgram, OnHosts, option, words
 
 if TYPE_CHECKING:
     from ...tools.study.design import StudyScope
     from ..settings import UserSettings
     from ..study import StudyOptions
 
-EPILOG = """\
+ROUNDS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyCommand(OfProgram, OnHosts, Answering):
+    """Which thread settings make a parallel program steady, and at what cost."""
+
+    EPILOG = """\
 examples:
   vgo-agent study openmp --dry-run -- ./solver
   vgo-agent study openmp --rounds 60 --budget 1800 -- ./solver input.dat
@@ -32,97 +38,73 @@ can be read.
 Give it a quiet machine. With --on each round is made on one of the hosts, which have to be alike.
 --root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
 """
-SETTINGS = ("budget", "timeout", "alpha", "root", "seed")
-ROUNDS = 40
+    GROUP = "the study"
+    SETTINGS = ("budget", "timeout", "alpha", "root", "seed", "out")
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be studied."""
-    kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="kinds", required=True, prog=parser.prog)
-    _openmp(
-        kinds.add_parser("openmp", help="settings of OpenMP threads", description="Study settings of OpenMP threads.")
+    rounds: int = option(
+        f"runs of each setting (default {ROUNDS})",
+        ROUNDS,
+        metavar="N",
+        allowed=lambda rounds: 2 <= rounds <= 10_000,
+        refused="cannot show a spread: give 10 to 10000 (40 is the default)",
     )
+    factors: str = option("vary only these factors (default all)", "", metavar="A,B")
+    cross: str = option("cross these factors (default binding,threads,smt,wait)", "", metavar="A,B")
+    binary: tuple[str, ...] = option("another build of the program; repeatable", (), metavar="NAME=PATH")
+    design: Path | None = option("factors and levels of your own", metavar="FILE.yaml")
+    most: int | None = option("settings at most (default 60)", metavar="N")
+    subject_to: str = option("recommend only what keeps to it: 'mean<=1.05*best', cv, sd", "", metavar="EXPR")
+    dry_run: bool = option("print the settings and what is skipped, run nothing", False)
+
+    def run(self) -> int:
+        """Study."""
+        settings = self.in_force()
+        options, scope = _options(self, settings), _scope(self)
+        if self.dry_run:
+            return _dry_run(options, scope, self)
+        from ..study import begin
+        from .subject import short_name
+
+        name = short_name(options.subject.command, options.subject.shell)
+        ended = self.watched(
+            settings,
+            options.subject.unit,
+            lambda interface, clock: begin(options, scope, settings.out, name, interface, clock),
+        )
+        return self.answer(*ended.shown())
 
 
-def _openmp(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.epilog = EPILOG
-    add_program(parser)
-    study = parser.add_argument_group("the study")
-    study.add_argument(
-        "--rounds", type=int, default=ROUNDS, metavar="N", help=f"runs of each setting (default {ROUNDS})"
-    )
-    study.add_argument("--factors", metavar="A,B", default="", help="vary only these factors (default all)")
-    study.add_argument(
-        "--cross", metavar="A,B", default="", help="cross these factors (default binding,threads,smt,wait)"
-    )
-    study.add_argument(
-        "--binary", metavar="NAME=PATH", action="append", default=[], help="another build of the program; repeatable"
-    )
-    study.add_argument("--design", type=Path, metavar="FILE.yaml", help="factors and levels of your own")
-    study.add_argument("--most", type=int, metavar="N", help="settings at most (default 60)")
-    study.add_argument(
-        "--subject-to", metavar="EXPR", default="", help="recommend only what keeps to it: 'mean<=1.05*best', cv, sd"
-    )
-    study.add_argument("--dry-run", action="store_true", help="print the settings and what is skipped, run nothing")
-    add_settings(parser, SETTINGS)
-    add_cluster(parser)
-    add_out(parser)
-    add_manners(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Study."""
-    from ..settings import effective
-
-    settings, _ = effective(vars(arguments))
-    options, scope = _options(arguments, settings), _scope(arguments)
-    if arguments.dry_run:
-        return _dry_run(options, scope, arguments)
-    from ..clock import BudgetClock
-    from ..live_view import watching
-    from ..study import begin
-    from .subject import short_name
-
-    name, clock = short_name(options.subject.command, options.subject.shell), BudgetClock(arguments.began_s)
-    with watching(settings.quiet, arguments, options.subject.unit) as interface:
-        ended = begin(options, scope, settings.out, name, interface, clock)
-    return give_shown(ended.shown(), arguments.json)
-
-
-def _options(arguments: argparse.Namespace, settings: UserSettings) -> StudyOptions:
+def _options(told: StudyCommand, settings: UserSettings) -> StudyOptions:
     from ...knowledge.errors import VgoError
     from ...tools.subject import LOCAL
     from ..study import StudyOptions
     from .subject import subject_of
 
-    if not 2 <= arguments.rounds <= 10_000:
-        raise VgoError(f"--rounds {arguments.rounds} cannot show a spread: give 10 to 10000 (40 is the default).")
-    if arguments.per_iteration:
+    if told.per_iteration:
         raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
-    if arguments.shell and arguments.binary:
+    if told.shell and told.binary:
         raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
     return StudyOptions(
-        subject=subject_of(arguments, settings).model_copy(update={"launcher": LOCAL}),
-        rounds=arguments.rounds,
+        subject=subject_of(told, settings).model_copy(update={"launcher": LOCAL}),
+        rounds=told.rounds,
         budget_s=settings.budget_s,
         seed=settings.seed,
         alpha=settings.alpha,
     )
 
 
-def _scope(arguments: argparse.Namespace) -> StudyScope:
+def _scope(told: StudyCommand) -> StudyScope:
     from ...tools.study.design import MOST, StudyScope, Wished
     from ...tools.study.factors import SHIPPED, read_factors
 
     wished = Wished(
-        factors=words(arguments.factors),
-        cross=words(arguments.cross),
-        binaries=tuple(map(_binary, arguments.binary)),
-        most=arguments.most or MOST,
-        subject_to=arguments.subject_to,
+        factors=words(told.factors),
+        cross=words(told.cross),
+        binaries=tuple(map(_binary, told.binary)),
+        most=told.most or MOST,
+        subject_to=told.subject_to,
     )
-    return StudyScope(factors=read_factors(arguments.design or SHIPPED), wished=wished)
+    return StudyScope(factors=read_factors(told.design or SHIPPED), wished=wished)
 
 
 def _binary(said: str) -> tuple[str, str]:
@@ -135,17 +117,15 @@ def _binary(said: str) -> tuple[str, str]:
     return name, resolve((path,))[0]
 
 
-def _dry_run(options: StudyOptions, scope: StudyScope, arguments: argparse.Namespace) -> int:
+def _dry_run(options: StudyOptions, scope: StudyScope, told: StudyCommand) -> int:
     from ...knowledge.errors import VgoError
     from ..report.study import planned
-    from ..terminal import answer
 
     subject = options.subject
     if subject.on:
-        raise VgoError("--dry-run looks at this machine: leave --on out; `vgo-agent cluster check` looks at hosts.")
+        raise VgoError("--dry-run looks at this machine: leave --on out; `vgo-agent layers --on` looks at hosts.")
     root = Path(subject.root)
     design = scope.laid_out(subject.argv, root, elsewhere=root != Path("/"))
     settings = [one.model_dump(mode="json") | {"told": one.told()} for one in design.settings]
     values = {"machine": design.machine, "settings": settings, "skipped": [one.model_dump() for one in design.skipped]}
-    answer(values, planned(design, options.rounds), arguments.json)
-    return 0
+    return told.answer(values, planned(design, options.rounds))

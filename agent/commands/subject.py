@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shlex
@@ -15,29 +14,30 @@ from ...tools.execution.resolve import resolve
 from ...tools.execution.samples import FORMATS, unit_of
 from ...tools.subject import LOCAL, Subject
 from ..settings import UserSettings
+from .options import OfProgram, OnHosts
 
 LONGEST_NAME = 40
 
 
-def subject_of(arguments: argparse.Namespace, settings: UserSettings) -> Subject:
+def subject_of(told: OfProgram, settings: UserSettings) -> Subject:
     """Check the options against each other and the machine; what cannot work is refused before the first run."""
-    command = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)
+    command, hosts = told.command, told if isinstance(told, OnHosts) else OnHosts()
     return Subject(
         command=command,
-        argv=_argv(command, arguments.shell, settings.launcher),
-        shell=arguments.shell,
+        argv=_argv(command, told.shell, settings.launcher),
+        shell=told.shell,
         directory=os.getcwd(),
-        metric=_metric(arguments.metric, arguments.per_iteration),
-        per_iteration=arguments.per_iteration,
-        unit=_unit(arguments),
-        lower_is_better=not arguments.higher_is_better,
+        metric=_metric(told.metric, told.per_iteration),
+        per_iteration=told.per_iteration,
+        unit=_unit(told),
+        lower_is_better=not told.higher_is_better,
         timeout_s=settings.timeout_s,
         on_failure=settings.on_failure,
         launcher=settings.launcher,
         root=_root(settings),
-        inputs=_inputs(command, arguments.shell, arguments.input),
-        on=on_of(getattr(arguments, "on", ""), settings),
-        mixed=getattr(arguments, "mixed", False),
+        inputs=_inputs(command, told.shell, told.input),
+        on=on_of(hosts.on, settings),
+        mixed=hosts.mixed,
     )
 
 
@@ -48,7 +48,7 @@ def with_command(subject: Subject, command: tuple[str, ...], named: Sequence[str
     return subject.model_copy(update={"command": command, "argv": argv, "inputs": inputs})
 
 
-def on_of(on: str, settings: UserSettings) -> str:
+def on_of(on: str | None, settings: UserSettings) -> str:
     """Read where to run now, so that a word that names nothing is told at once; a file is named in full."""
     if not on:
         return ""
@@ -112,13 +112,13 @@ def _field(name: str | None, form: str) -> str:
     return name
 
 
-def _unit(arguments: argparse.Namespace) -> str:
-    if arguments.metric is None and (arguments.unit or arguments.higher_is_better):
-        option = "--unit" if arguments.unit else "--higher-is-better"
+def _unit(told: OfProgram) -> str:
+    if told.metric is None and (told.unit or told.higher_is_better):
+        option = "--unit" if told.unit else "--higher-is-better"
         raise VgoError(f"{option} says how to read a number of the program; name that number with --metric.")
-    if arguments.metric is None:
+    if told.metric is None:
         return "s"
-    return arguments.unit or (unit_of(arguments.metric) if arguments.per_iteration else "")
+    return told.unit or (unit_of(told.metric) if told.per_iteration else "")
 
 
 def _inputs(command: Sequence[str], shell: bool, named: Sequence[str]) -> tuple[str, ...]:

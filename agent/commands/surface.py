@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer
-from .options import add_manners, add_mapping, words
+from .options import OfRecordedRuns, option, place, words
 
 if TYPE_CHECKING:
     from ...tools.surface.stored import Fitted
 
 
 ACTIONS = ("fit", "predict", "best", "show")
-EPILOG = """\
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurfaceCommand(OfRecordedRuns):
+    """Model the spread of a program as a function of its settings, and ask for the steadiest configuration."""
+
+    EPILOG = """\
 examples:
   vgo-agent surface fit runs.csv --settings threads,freq --outcome time_s --save spread
   vgo-agent surface fit cells.csv --settings threads,freq --outcome var --given variance --response sd
@@ -35,102 +40,89 @@ show     a heat map over two settings, or slices along one, the others held at -
 SOURCE of the last three is what fit saved, or a table as for fit, which is then fitted first.
 models: shepard (linear Shepard), mars, gaussian, radial, boosting, forest, and hybrid, which is made of all of them
 """
-MIXED = True
-"""Options may stand between the action and its words."""
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("action", choices=ACTIONS, help="see below")
-    parser.add_argument("source", metavar="SOURCE", help="a table, the folder of a sweep, or what fit saved")
-    parser.add_argument("config", metavar="SETTING=VALUE", nargs="*", help="the configuration, for predict")
-    add_mapping(parser)
-    table = parser.add_argument_group("the table")
-    table.add_argument("--settings", metavar="COLS", help="columns that were varied (default as the table says)")
-    table.add_argument("--outcome", metavar="COL", help="what was measured (default as the table says)")
-    table.add_argument(
-        "--given",
-        choices=("runs", "variance", "sd", "cv", "mean", "value"),
-        default="runs",
-        help="what the outcome of a row is: one run, or this number of a whole configuration (default runs)",
+    action: str = place("ACTION", "fit, predict, best or show: see below", choices=ACTIONS)
+    source: str = place("SOURCE", "a table, the folder of a sweep, or what fit saved")
+    config: tuple[str, ...] = place("SETTING=VALUE", "the configuration, for predict", default=())
+    settings: str | None = option(
+        "columns that were varied (default as the table says)", metavar="COLS", group="the table"
     )
-    direction = table.add_mutually_exclusive_group()
-    direction.add_argument("--lower-is-better", action="store_true", help="a smaller outcome is a better one")
-    direction.add_argument("--higher-is-better", action="store_true", help="a larger outcome is a better one")
-    fit = parser.add_argument_group("the fit")
-    fit.add_argument(
-        "--response", metavar="NAME", default="sd", help="sd, cv, variance, mean, median or p95, p99, ... (default sd)"
+    outcome: str | None = option("what was measured (default as the table says)", metavar="COL", group="the table")
+    given: Literal["runs", "variance", "sd", "cv", "mean", "value"] = option(
+        "what the outcome of a row is: one run, or this number of a whole configuration (default runs)",
+        "runs",
+        group="the table",
     )
-    fit.add_argument("--models", metavar="NAMES", help="which models to compare (default all)")
-    fit.add_argument("--leave-one-out", action="store_true", help="predict each configuration by a fit without it")
-    fit.add_argument(
-        "--keep-out",
-        type=float,
-        metavar="SHARE",
-        help="check a fit to the other cells on this random share of them, such as 0.2",
+    response: str = option(
+        "sd, cv, variance, mean, median or p95, p99, ... (default sd)", "sd", metavar="NAME", group="the fit"
     )
-    fit.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
-    fit.add_argument("--save", type=Path, metavar="DIR", help="keep the surface, with a report and pictures")
-    asked = parser.add_argument_group("best and show")
-    asked.add_argument("--minimise", metavar="NAME", help="sd, cv, variance or mean (default the response)")
-    asked.add_argument("--subject-to", metavar="EXPR", default="", help="what a configuration must meet")
-    asked.add_argument("--axes", metavar="A[,B]", help="the settings to show (default the two that explain most)")
-    asked.add_argument("--at", metavar="SETTING=VALUE", action="append", default=[], help="hold a setting there")
-    asked.add_argument("--picture", type=Path, metavar="FILE.svg", help="where to draw what best and show have found")
-    add_manners(parser)
+    models: str | None = option("which models to compare (default all)", metavar="NAMES", group="the fit")
+    leave_one_out: bool = option("predict each configuration by a fit without it", False, group="the fit")
+    keep_out: float | None = option(
+        "check a fit to the other cells on this random share of them, such as 0.2", metavar="SHARE", group="the fit"
+    )
+    save: Path | None = option("keep the surface, with a report and pictures", metavar="DIR", group="the fit")
+    minimise: str | None = option(
+        "sd, cv, variance or mean (default the response)", metavar="NAME", group="best and show"
+    )
+    subject_to: str = option("what a configuration must meet", "", metavar="EXPR", group="best and show")
+    axes: str | None = option(
+        "the settings to show (default the two that explain most)", metavar="A[,B]", group="best and show"
+    )
+    at: tuple[str, ...] = option("hold a setting there", (), metavar="SETTING=VALUE", group="best and show")
+    picture: Path | None = option(
+        "where to draw what best and show have found", metavar="FILE.svg", group="best and show"
+    )
+
+    def run(self) -> int:
+        """Do one of the actions."""
+        _check(self)
+        actions: dict[str, Callable[[SurfaceCommand, Fitted], int]] = {
+            "fit": _fit,
+            "predict": predict,
+            "best": best,
+            "show": show,
+        }
+        return actions[self.action](self, opened(self))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Do one of the actions."""
-
-    _check(arguments)
-    actions: dict[str, Callable[[argparse.Namespace, Fitted], int]] = {
-        "fit": _fit,
-        "predict": predict,
-        "best": best,
-        "show": show,
-    }
-    return actions[arguments.action](arguments, opened(arguments))
-
-
-def opened(arguments: argparse.Namespace) -> Fitted:
+def opened(told: SurfaceCommand) -> Fitted:
     """Load a saved surface, or fit one to a table."""
     from ...tools.surface.stored import is_stored, load
 
-    source = Path(arguments.source)
+    source = Path(told.source)
     if not is_stored(source):
-        return _fitted(arguments)
-    if arguments.action == "fit":
+        return _fitted(told)
+    if told.action == "fit":
         raise VgoError(f"{source} is a surface already: `vgo-agent surface predict {source} ...` asks it.")
-    if arguments.settings or arguments.outcome or arguments.models:
+    if told.settings or told.outcome or told.models:
         raise VgoError(f"{source} is a fitted surface: leave out --settings, --outcome and --models.")
     return load(source)
 
 
-def _fitted(arguments: argparse.Namespace) -> Fitted:
+def _fitted(told: SurfaceCommand) -> Fitted:
     from ...tools.recorded.read import read
     from ...tools.surface.cells import SurfaceOptions, cells
     from ...tools.surface.stored import fit_both
-    from .options import mapping_of
 
     asked = SurfaceOptions(
-        settings=words(arguments.settings),
-        outcome=arguments.outcome,
-        given=arguments.given,
-        lower_is_better=True if arguments.lower_is_better else False if arguments.higher_is_better else None,
+        settings=words(told.settings),
+        outcome=told.outcome,
+        given=told.given,
+        lower_is_better=told.lower,
     )
-    gathered = cells(read(Path(arguments.source), (), mapping_of(arguments)), asked)
+    gathered = cells(read(Path(told.source), (), told.meanings()), asked)
     return fit_both(
         gathered,
-        arguments.response,
-        words(arguments.models),
-        arguments.leave_one_out,
-        arguments.seed,
-        arguments.keep_out,
+        told.response,
+        words(told.models),
+        told.leave_one_out,
+        told.seed,
+        told.keep_out,
     )
 
 
-def _fit(arguments: argparse.Namespace, fitted: Fitted) -> int:
+def _fit(told: SurfaceCommand, fitted: Fitted) -> int:
     from ...tools.surface.explain import explain
     from ...tools.surface.stored import save
     from ..render.terminal import terminal_text
@@ -138,86 +130,80 @@ def _fit(arguments: argparse.Namespace, fitted: Fitted) -> int:
 
     explained = explain(fitted)
     saved = []
-    if arguments.save:
+    if told.save:
         from ..report.surface_files import save_report
 
-        saved = [str(save(fitted, arguments.save)), *save_report(fitted, explained, arguments.save)]
-    told = {
+        saved = [str(save(fitted, told.save)), *save_report(fitted, explained, told.save)]
+    values = {
         **fitted.response.record.model_dump(exclude={"columns", "values", "runs", "unseen"}),
         "cells": len(fitted.response.record.values),
         "margin": fitted.response.margin,
         "explained": explained.model_dump(),
         "saved": saved,
     }
-    words = "\n".join([terminal_text(document(fitted, explained)), *(f"Wrote {path}" for path in saved)])
-    answer(told, words, arguments.json)
-    return 0
+    words = [terminal_text(document(fitted, explained)), *(f"Wrote {path}" for path in saved)]
+    return told.answer(values, "\n".join(words))
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _check(told: SurfaceCommand) -> None:
     """Refuse options that do not belong to the action."""
-    if arguments.config and arguments.action != "predict":
-        raise VgoError(f"`vgo-agent surface {arguments.action}` takes no {arguments.config[0]}: see its --help.")
-    if arguments.save and arguments.action != "fit":
+    if told.config and told.action != "predict":
+        raise VgoError(f"`vgo-agent surface {told.action}` takes no {told.config[0]}: see its --help.")
+    if told.save and told.action != "fit":
         raise VgoError("--save belongs to `vgo-agent surface fit`: use --picture FILE.svg here.")
-    if arguments.picture and arguments.picture.suffix != ".svg":
-        raise VgoError(f"--picture {arguments.picture} is drawn as SVG: name it *.svg.")
-    if arguments.keep_out is not None and arguments.action != "fit":
+    if told.picture and told.picture.suffix != ".svg":
+        raise VgoError(f"--picture {told.picture} is drawn as SVG: name it *.svg.")
+    if told.keep_out is not None and told.action != "fit":
         raise VgoError("--keep-out belongs to `vgo-agent surface fit`: fit and --save the surface first.")
-    if arguments.seed < 0:
-        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
 
 
-def predict(arguments: argparse.Namespace, fitted: Fitted) -> int:
+def predict(told: SurfaceCommand, fitted: Fitted) -> int:
     """Predict at one configuration."""
     from ...tools.surface import ask
     from ..report.surface_answers import of_prediction
 
-    config = ask.read_config(fitted.response, arguments.config)
+    config = ask.read_config(fitted.response, list(told.config))
     found = ask.predict(fitted.response, config)
     mean = ask.predict(fitted.mean, config) if fitted.mean else None
-    told = {
+    values = {
         "response": fitted.response.record.response,
         "model": fitted.response.record.model,
         "config": config,
         **found.model_dump(),
         "mean": mean.model_dump() if mean else None,
     }
-    answer(told, of_prediction(fitted, config, found, mean), arguments.json)
-    return 0
+    return told.answer(values, of_prediction(fitted, config, found, mean))
 
 
-def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
+def best(told: SurfaceCommand, fitted: Fitted) -> int:
     """Find the best configuration, and the trade between mean and spread."""
     from ...tools.surface.best import best as find
     from ...tools.surface.stored import converted
     from ..report.surface_answers import of_best
 
-    goal = arguments.minimise or fitted.response.record.response
+    goal = told.minimise or fitted.response.record.response
     if goal not in (fitted.response.record.response, "mean"):
         fitted = converted(fitted, goal)
-    found, field = find(fitted, goal, arguments.subject_to, fitted.response.record.seed)
-    if arguments.picture:
+    found, field = find(fitted, goal, told.subject_to, fitted.response.record.seed)
+    if told.picture:
         from ..report.response_figures import front_figure
         from ..report.saving import save_picture
 
         picture = front_figure(fitted, field, found)
         if not picture:
             raise VgoError("The table gives no mean of a cell, so there is no trade to draw: leave out --picture.")
-        save_picture(picture, arguments.picture)
-    answer(found.model_dump(), of_best(fitted, found), arguments.json)
-    return 0
+        save_picture(picture, told.picture)
+    return told.answer(found.model_dump(), of_best(fitted, found))
 
 
-def show(arguments: argparse.Namespace, fitted: Fitted) -> int:
+def show(told: SurfaceCommand, fitted: Fitted) -> int:
     """Show the surface over two settings, or along one."""
     from ...tools.surface.explain import cut
     from ..report.response_figures import slice_figure
     from ..report.saving import save_picture
     from ..report.surface_answers import of_slice
 
-    found = cut(fitted.response, words(arguments.axes), arguments.at)
-    if arguments.picture:
-        save_picture(slice_figure(fitted.response, found), arguments.picture)
-    answer(found.model_dump(), of_slice(fitted.response, found), arguments.json)
-    return 0
+    found = cut(fitted.response, words(told.axes), told.at)
+    if told.picture:
+        save_picture(slice_figure(fitted.response, found), told.picture)
+    return told.answer(found.model_dump(), of_slice(fitted.response, found))

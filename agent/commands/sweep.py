@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from .ending import give_shown
-from .options import add_experiment, add_program
-from .try_ import options_after
+from .options import Asking, OfProgram, OnHosts, option, place
 
-EPILOG = """\
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepCommand(OfProgram, OnHosts, Asking):
+    """Run a command over a space of settings, in random rounds, each cell until its spread is known."""
+
+    EPILOG = """\
 examples:
   vgo-agent sweep fio
   vgo-agent sweep fio --dry-run
@@ -27,78 +33,53 @@ cpu_quota, memory, a VARIABLE, or a parameter of a mitigation (omp_threads.threa
 levels. All cells run in rounds, in another random order each time, until the SD of each is known well enough; what is
 impossible here is kept as failed, with the reason. Where one was stopped or killed, the same command or `vgo-agent
 resume` on its folder goes on; with the command, its limits may be others.
-runs.csv in the folder is a run table, in which parameters are settings: analyze, compare and power read it. With --on
+runs.csv in the folder is a run table, in which parameters are settings: analyze and compare read it. With --on
 each round is made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
 """
-_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=")
-SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "launcher", "root", "seed")
+    USAGE = "SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
+    GROUP = "the design, also in SPACE"
+    SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "launcher", "root", "seed", "out")
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
-    parser.add_argument(
-        "space", metavar="SPACE", help="a YAML file, the name of one that ships, or 'NAME=LEVEL,LEVEL ...'"
-    )
-    add_program(parser, "default: the one of SPACE", "also in SPACE", samples=False)
-    _add_design(parser)
-    parser.add_argument("--dry-run", action="store_true", help="print cells and all that each changes, touch nothing")
-    parser.add_argument("--name", metavar="NAME", help="name of the folder, sweep-NAME below --out (default: of SPACE)")
-    add_experiment(parser, SETTINGS)
-
-
-def _add_design(parser: argparse.ArgumentParser) -> None:
-    design = parser.add_argument_group("the design", "also in SPACE")
-    design.add_argument(
-        "--design",
+    space: tuple[str, ...] = place("SPACE", "a YAML file, the name of one that ships, or 'NAME=LEVEL,LEVEL ...'")
+    dry_run: bool = option("print cells and all that each changes, touch nothing", False)
+    name: str | None = option("name of the folder, sweep-NAME below --out (default: of SPACE)", metavar="NAME")
+    design: str | None = option(
+        "every combination, a Latin hypercube, or new cells where a Gaussian process says (default grid)",
         choices=("grid", "lhs", "adaptive"),
-        help="every combination, a Latin hypercube, or new cells where a Gaussian process says (default grid)",
     )
-    design.add_argument("--cells", type=int, metavar="N", help="cells of lhs, and of adaptive at most (default 20)")
-    design.add_argument(
-        "--response",
+    cells: int | None = option("cells of lhs, and of adaptive at most (default 20)", metavar="N")
+    response: str | None = option(
+        "what adaptive looks at, and the report draws (default sd)",
         choices=("sd", "cv", "mean", "median", "p95", "p99"),
-        help="what adaptive looks at, and the report draws (default sd)",
     )
-    design.add_argument(
-        "--seek",
+    seek: str | None = option(
+        "adaptive goes where the response may be best, or where it is least known (default best)",
         choices=("best", "unknown"),
-        help="adaptive goes where the response may be best, or where it is least known (default best)",
     )
-    design.add_argument("--within", type=float, metavar="F", help="factor within which the SD is known (default 1.25)")
-    design.add_argument("--runs", type=int, metavar="N", help="runs to spend over all cells")
+    within: float | None = option("factor within which the SD is known (default 1.25)", metavar="F")
+    runs: int | None = option("runs to spend over all cells", metavar="N")
 
+    @classmethod
+    def begins_program(cls, places: Sequence[str], word: str) -> bool:
+        """Every NAME=LEVELS before the program is a part of SPACE."""
+        from ...tools.sweep.inline import is_inline
 
-def run(arguments: argparse.Namespace) -> int:
-    """Sweep."""
-    _space_in_words(arguments)
-    from ..settings import effective
-    from ..sweep.request import sweep_request
+        return bool(places) and not (is_inline(" ".join(places)) and _PARAMETER.match(word))
 
-    settings, origins = effective(vars(arguments))
-    request, folder = sweep_request(arguments, settings, origins)
-    if arguments.dry_run:
-        from ..sweep.files import preview, words
-        from ..terminal import answer
+    def run(self) -> int:
+        """Sweep."""
+        from ..settings import effective
+        from ..sweep.request import sweep_request
 
-        shown = preview(request, folder)
-        answer(shown, words(shown), arguments.json)
-        return 0
-    from ..clock import BudgetClock
-    from ..live_view import watching
-    from ..sweep.conduct import begin
+        settings, origins = effective(self.flags)
+        request, folder = sweep_request(self, settings, origins)
+        if self.dry_run:
+            from ..sweep.files import preview, words
 
-    with watching(settings.quiet, arguments, request.subject.unit) as interface:
-        ended = begin(request, folder, interface, BudgetClock(arguments.began_s))
-    return give_shown(ended.shown(), arguments.json)
+            shown = preview(request, folder)
+            return self.answer(shown, words(shown))
+        from ..sweep.conduct import begin
 
-
-def _space_in_words(arguments: argparse.Namespace) -> None:
-    """Take every NAME=LEVELS before the program for a part of SPACE, among options too."""
-    from ...tools.sweep.inline import is_inline
-
-    options_after(arguments, "space")
-    while is_inline(arguments.space) and arguments.command and _PARAMETER.match(arguments.command[0]):
-        arguments.space += f" {arguments.command[0]}"
-        arguments.command = arguments.command[1:]
-        options_after(arguments, "space")
+        unit = request.subject.unit
+        ended = self.watched(settings, unit, lambda interface, clock: begin(request, folder, interface, clock))
+        return self.answer(*ended.shown())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import LINES
-from .ending import give
+from .options import Asking, OfProgram, OnHosts, option
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
@@ -54,24 +53,42 @@ class TrialRequest:
         return self.plain if self.source else None
 
 
-def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -> TrialRequest:
-    """Read the options and look at the machine; what is not understood is refused."""
+@dataclass(frozen=True, kw_only=True)
+class TrialCommand(OfProgram, OnHosts, Asking):
+    """A command that tries a mitigation."""
+
+    SETTINGS = (
+        *("allow", "accept", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha"),
+        *("layer", "launcher", "root", "seed", "out"),
+    )
+
+    pairs: int | None = option(
+        "pairs of a batch, or rounds of a search at most (default: what shows the target on this spread)",
+        metavar="N",
+        allowed=lambda pairs: 10 <= pairs <= 10_000,
+        refused="cannot show anything; give 10 to 10000 (40 and more give an interval for p95)",
+    )
+    dry_run: bool = option("print everything that it would change, touch nothing", False)
+
+
+def looked_at(told: Asking, word: str, params: Sequence[str], subject: Subject | None = None) -> TrialRequest:
+    """Look at the machine, for a program or the one that is named; what is not understood is refused."""
     from ...knowledge.loader import load
     from ...tools.layers_here import named
     from ...tools.mitigation.parameters import with_values
     from ...tools.mitigation.scripts import names_file
-    from ..settings import effective
     from .alone import surveyed
     from .mitigation_arguments import accepted, mitigation_meant, values_meant
     from .subject import subject_of
 
-    settings, _ = effective(vars(arguments))
-    knowledge = load()
+    settings, knowledge = told.in_force(), load()
     plain = mitigation_meant(word, knowledge)
     settings = settings.model_copy(update={"accept": accepted(settings.accept, plain)})
     values = values_meant(params, plain)
     named(settings.layers)
-    subject = subject_of(arguments, settings)
+    if subject is None:
+        assert isinstance(told, OfProgram)
+        subject = subject_of(told, settings)
     machine = surveyed(subject, [*knowledge.mitigations.values(), plain])
     source = str(Path(word).resolve()) if names_file(word) else ""
     return TrialRequest(
@@ -82,7 +99,7 @@ def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -
         machine,
         settings,
         source,
-        attended() or arguments.json == LINES,
+        attended() or told.json == LINES,
     )
 
 
@@ -157,7 +174,7 @@ def would_do(trial: TrialRequest) -> tuple[str, ...]:
 def carry_out(
     trial: TrialRequest,
     plan: TrialPlan,
-    arguments: argparse.Namespace,
+    told: Asking,
     after: str | None = None,
     said: Sequence[str] = (),
 ) -> DiagnosisEnding:
@@ -177,22 +194,22 @@ def carry_out(
         after=str(earlier.path.resolve()) if earlier else "",
     )
     name = short_name(subject.command, subject.shell)
-    with watching(settings.quiet, arguments, subject.unit) as interface:
+    with watching(settings.quiet, told, subject.unit) as interface:
         for line in said:
             interface.say(line)
         if earlier:
             for line in _changes(earlier, trial.machine):
                 interface.say(line)
-        ending = diagnose(NewDiagnosis(request, settings.out, name, BudgetClock(arguments.began_s)), interface)
-    give(ending, arguments.json)
+        ending = diagnose(NewDiagnosis(request, settings.out, name, BudgetClock(told.began_s)), interface)
+    told.give(ending)
     return ending
 
 
 def _earlier(after: str, trial: TrialRequest) -> RunFolder:
     """The recorded run, of the same program judged by the same outcome."""
     from ..conduct import baseline_in
+    from ..run_folder import run_meant
     from ..session import read_request
-    from .checking import run_meant
 
     folder = run_meant(after, trial.settings.out)
     before = read_request(folder).subject

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_experiment, add_program
+from .options import option, place
+from .trial import TrialCommand
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
     from ...tools.plan import TrialPlan
     from .trial import TrialRequest
 
-EPILOG = """\
+
+@dataclass(frozen=True, kw_only=True)
+class TryCommand(TrialCommand):
+    """One mitigation on one program; applied, proved, compared in pairs, confirmed, put back."""
+
+    EPILOG = """\
 examples:
   vgo-agent try sched_fifo -- ./bench.sh
   vgo-agent try thp_always --dry-run -- ./bench.sh
@@ -27,88 +33,43 @@ What a person has to do (a boot parameter, a change of code) is asked for at a t
 made before it was done. `vgo-agent mitigations` lists what there is. A mitigation of your own is a YAML file of the
 same form as `vgo-agent mitigations NAME` tells of; one that runs commands or sets variables is trusted first.
 """
-SETTINGS = (
-    *("allow", "accept", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha", "layer"),
-    *("launcher", "root", "seed"),
-)
-NO_COMMAND = "\0"
+    USAGE = "MITIGATION [OPTIONS] [--] COMMAND [ARGS...]"
+    PLACES = 1
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} MITIGATION [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.add_argument(
-        "mitigation", metavar="MITIGATION", help="key or name (see `vgo-agent mitigations`), or FILE.yaml"
+    mitigation: str = place("MITIGATION", "key or name (see `vgo-agent mitigations`), or FILE.yaml")
+    param: tuple[str, ...] = option(
+        "a parameter of the mitigation; repeatable (default: its own defaults)", (), metavar="NAME=VALUE"
     )
-    add_program(parser)
-    parser.add_argument(
-        "--param",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a parameter of the mitigation; repeatable (default: its own defaults)",
-    )
-    parser.add_argument(
-        "--pairs", type=int, metavar="N", help="pairs of a batch (default: what shows the target on this spread)"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="print everything that it would change, touch nothing")
-    parser.add_argument(
-        "--after", metavar="RUN", help="compare with the baseline of this run, made before a person applied it"
-    )
-    add_experiment(parser, SETTINGS)
+    after: str | None = option("compare with the baseline of this run, made before a person applied it", metavar="RUN")
+
+    def run(self) -> int:
+        """Try."""
+        from .trial import carry_out, looked_at
+
+        trial = looked_at(self, self.mitigation, self.param)
+        if self.dry_run:
+            return dry_run(trial, self)
+        plan = _plan(trial, self)
+        if plan is None:
+            return _steps_only(trial.mitigation, self)
+        return carry_out(trial, plan, self, self.after).exit_code
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Try."""
-    options_after(arguments)
-    from .trial import carry_out, looked_at
-
-    trial = looked_at(arguments, arguments.mitigation, arguments.param)
-    if arguments.pairs is not None and not 10 <= arguments.pairs <= 10_000:
-        _refuse_pairs(arguments.pairs)
-    if arguments.dry_run:
-        return dry_run(trial, arguments)
-    plan = _plan(trial, arguments)
-    if plan is None:
-        return _steps_only(trial.mitigation, arguments)
-    return carry_out(trial, plan, arguments, arguments.after).exit_code
-
-
-def options_after(arguments: argparse.Namespace, name: str = "mitigation") -> None:
-    """Read the options between the first word, `name`, and COMMAND, which argparse takes for COMMAND's beginning."""
-    words = arguments.command
-    if not words or words[0] == "--" or not words[0].startswith("-"):
-        return
-    first, arguments.command = getattr(arguments, name), []
-    # The parser takes the first word that is no option for MITIGATION, as `name` may be: it is the program.
-    arguments.parser.parse_args([*words, NO_COMMAND], namespace=arguments)
-    arguments.command = [word for word in (getattr(arguments, name), *arguments.command) if word != NO_COMMAND]
-    if "--" not in words:
-        arguments.parser.refuse_own(arguments.command[1:])
-    setattr(arguments, name, first)
-
-
-def _refuse_pairs(pairs: int) -> None:
-    from ...knowledge.errors import VgoError
-
-    raise VgoError(f"--pairs {pairs} cannot show anything; give 10 to 10000 (40 and more give an interval for p95).")
-
-
-def _plan(trial: TrialRequest, arguments: argparse.Namespace) -> TrialPlan | None:
+def _plan(trial: TrialRequest, told: TryCommand) -> TrialPlan | None:
     """What to do; None where a person has to do it and nobody is there."""
     from ...tools.plan import TrialPlan
     from .trial import for_a_person, refuse
 
-    by_hand = for_a_person(trial.mitigation) or bool(arguments.after)
-    if by_hand and not arguments.after and not trial.asks:
+    by_hand = for_a_person(trial.mitigation) or bool(told.after)
+    if by_hand and not told.after and not trial.asks:
         return None
     if not by_hand:
         refuse(trial)
-    name = arguments.after.rstrip("/").rpartition("/")[2] if arguments.after else ""
+    name = told.after.rstrip("/").rpartition("/")[2] if told.after else ""
     return TrialPlan(
         mitigation=trial.mitigation.key,
         values=trial.values,
-        pairs=arguments.pairs,
+        pairs=told.pairs,
         by_hand=by_hand,
         after=name,
         own=trial.own,
@@ -116,7 +77,7 @@ def _plan(trial: TrialRequest, arguments: argparse.Namespace) -> TrialPlan | Non
     )
 
 
-def dry_run(trial: TrialRequest, arguments: argparse.Namespace) -> int:
+def dry_run(trial: TrialRequest, told: TryCommand) -> int:
     """Print what would be changed, and what stands in the way."""
     from ...knowledge.errors import VgoError
     from ...tools.mitigation.by_hand import command_line
@@ -137,16 +98,15 @@ def dry_run(trial: TrialRequest, arguments: argparse.Namespace) -> int:
     lines += ["By hand:", f"  {command}"] if command else []
     values = {"mitigation": mitigation.key, "scope": mitigation.scope, "values": trial.values, "by_hand": by_hand}
     found = {**values, "would": would, "in_the_way": why_not, "command": command or None}
-    answer(found, "\n".join(lines), arguments.json)
-    return 0
+    return told.answer(found, "\n".join(lines))
 
 
-def _steps_only(mitigation: Mitigation, arguments: argparse.Namespace) -> int:
+def _steps_only(mitigation: Mitigation, told: TryCommand) -> int:
     """List what a person has to do; with no terminal nobody can say that it is done."""
     from ...knowledge.errors import VgoError
 
     steps = [f"  {number}. {step}" for number, step in enumerate(mitigation.steps, 1)]
-    if not arguments.json:
+    if not told.json:
         answer({}, "\n".join([f"{mitigation.name} is for you to do (scope {mitigation.scope}):", *steps]), False)
     raise VgoError(
         f"{mitigation.key} is for a person to do, and nobody sits at a terminal: run this at one, or make a run "

@@ -1,31 +1,53 @@
-"""verify: the folder of a run is as it was written."""
+"""verify: the folder of a run is as it was written, and its measurements lead to the same events again."""
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import asdict, dataclass
 
-from .options import add_manners, add_run
+from .options import OfRun, option
 
-EPILOG = """\
-example:
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyCommand(OfRun):
+    """Check that a run folder is as it was written, or compute it again."""
+
+    EPILOG = """\
+examples:
   vgo-agent verify vgo-runs/20250314-092653-bench.sh
+  vgo-agent verify vgo-runs/20250314-092653-bench.sh --recompute
 
 Checks the hash chain of the transcript, its end, and the hash of every file that belongs to the run. Compare the tip
 with one written down elsewhere to be sure that the whole transcript was not replaced.
+--recompute drives the loop again with the recorded measurements: every other step is computed anew and must give the
+same event. Nothing is run or changed; the first difference is named. A language model that planned the run is asked
+again where the same file is at hand, and has to write the same on the same build and kind of CPU. Of a measurement, a
+profile, a study, a sweep or a calibration table and answer are made again from the log of its runs.
 """
 
+    recompute: bool = option("compute every step again from the recorded measurements, and compare", False)
+    without_model: bool = option("with --recompute: read what a language model wrote from the record, ask none", False)
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_run(parser)
-    add_manners(parser)
+    def run(self) -> int:
+        """Verify; 1 where something differs."""
+        from ...knowledge.errors import VgoError
+        from ..experiment_folder import experiment_in
+        from ..run_folder import RunFolder, place_meant
 
+        if self.without_model and not self.recompute:
+            raise VgoError("--without-model says how to recompute: give --recompute too, or leave it out.")
+        place = place_meant(self.run_name, self.in_force().out)
+        folder = RunFolder(place) if experiment_in(place) else RunFolder.find(place)
+        if self.recompute:
+            from ..replay import replay
 
-def run(arguments: argparse.Namespace) -> int:
-    """Verify."""
-    from .checking import folder_of, tell
+            report, same = replay(folder, self.without_model), "The same events again"
+        else:
+            from ..verify import verify
 
-    folder = folder_of(arguments)
-    from ..verify import verify
-
-    return tell(verify(folder), "As it was written", arguments)
+            report, same = verify(folder), "As it was written"
+        counts = f"{report.events} events, {report.artefacts} artefacts, {report.outputs} outputs"
+        counts += f"\nTip {report.tip}; before its end record, as the report tells it, {report.reported}"
+        words = f"{same}: {counts}" if report.ok else f"Not the same: {report.difference}"
+        words += f"\n{report.note[:1].upper()}{report.note[1:]}." if report.note else ""
+        self.answer(asdict(report), words)
+        return 0 if report.ok else 1

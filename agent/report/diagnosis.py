@@ -107,7 +107,7 @@ def _order(evidence: Evidence, pictures: Pictures) -> Section:
 def _checked(evidence: Evidence) -> tuple[Command, Statement]:
     """Say how a reader can check the record."""
     run = evidence.run
-    lines = "\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay"))
+    lines = "\n".join(f"vgo-agent verify {shlex.quote(run.run_dir)}{how}" for how in ("", " --recompute"))
     label = "Check that nothing was changed afterwards, and that the same record leads to the same answer"
     files = "The runs are in `runs.csv`, described in `runs.md`; the pictures are in `report.html`."
     return Command(lines, label), Statement(f"Tip of the chain: `{run.tip}`. {files}")

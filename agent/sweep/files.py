@@ -57,7 +57,7 @@ def preview(request: SweepRequest, folder: RunFolder) -> dict[str, Any]:
     """List the cells that the design begins with, what each would change, and why it could not."""
     if request.subject.on:
         raise VgoError(
-            "--dry-run looks at this machine: leave --on out, or look at hosts with `vgo-agent cluster check`."
+            "--dry-run looks at this machine: leave --on out, or look at hosts with `vgo-agent layers --on`."
         )
     subject = request.subject
     machine = survey(subject, request.conditions, root=Path(subject.root), launcher=launcher_of(subject))

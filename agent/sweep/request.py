@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -28,6 +28,7 @@ from ..run_folder import RunFolder
 from ..settings import Origin, UserSettings
 
 if TYPE_CHECKING:
+    from ..commands.sweep import SweepCommand
     from .conduct import SweepResult
 
 SETTLING = 5
@@ -105,22 +106,21 @@ class SweepRequest(ExperimentRequest):
 
 
 def sweep_request(
-    arguments: argparse.Namespace, settings: UserSettings, origins: Mapping[str, Origin]
+    told: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]
 ) -> tuple[SweepRequest, RunFolder]:
     """Read SPACE and the options, and name the folder; what cannot work is refused before the first run."""
-    given = vars(arguments)
-    word, asked = arguments.space, _typed(given["command"])
-    space = _resolved(inline(word, asked) if is_inline(word) else read_space(word), given, settings, origins)
-    layers = tuple(settings.layers) if "layers" in given else ()
+    word = " ".join(told.space)
+    space = _resolved(inline(word, told.command) if is_inline(word) else read_space(word), told, settings, origins)
+    layers = tuple(settings.layers) if "layers" in told.flags else ()
     if shorthand := next((word for word in layers if word in WORDS), None):
         raise VgoError(f"--layer {shorthand} would choose anew each time: name the layers of a sweep one by one.")
     _refuse_clash(space, named(layers).values())
     _refuse_unused(space)
-    name = arguments.name or (named_after(word) if is_inline(word) else Path(word).stem)
+    name = told.name or (named_after(word) if is_inline(word) else Path(word).stem)
     if not _NAME.fullmatch(name):
         raise VgoError(f"{name!r} is no name of a folder: give --name, letters and digits, such as fio-2.")
-    subject = _first_program(space, settings, arguments)
-    inputs = tuple(arguments.input)
+    subject = _first_program(space, settings, told)
+    inputs = told.input
     request = SweepRequest(
         subject=subject, space=space, seed=settings.seed, layers=layers, inputs=inputs, allow=settings.allow
     )
@@ -131,15 +131,15 @@ def sweep_request(
     return request, RunFolder(settings.out / f"{PREFIX}{name}")
 
 
-def _first_program(space: Space, settings: UserSettings, arguments: argparse.Namespace) -> Subject:
+def _first_program(space: Space, settings: UserSettings, told: SweepCommand) -> Subject:
     """The program of the first cell that has one; none is refused. Its command has the parameters in their places."""
     refusal: VgoError | None = None
     for values in first_cells(space, settings.seed).cells:
-        words = [filled(word, texts_of(values)) for word in space.command]
-        said = {name: getattr(space, name) for name in ("shell", "metric", "higher_is_better")}
+        words = tuple(filled(word, texts_of(values)) for word in space.command)
+        said: dict[str, Any] = {name: getattr(space, name) for name in ("shell", "metric", "higher_is_better")}
         more = {"per_iteration": None, "unit": space.unit or None, "command": words}
         try:
-            subject = subject_of(argparse.Namespace(**{**vars(arguments), **said, **more}), settings)
+            subject = subject_of(replace(told, **(said | more)), settings)
             return subject.model_copy(update={"command": space.command})
         except VgoError as error:
             refusal = refusal or error
@@ -152,35 +152,25 @@ def filled(word: str, texts: Mapping[str, str]) -> str:
     return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda found: texts.get(found[1], found[0]), word)
 
 
-def _typed(command: list[str]) -> tuple[str, ...]:
-    """The command without the dashes before it."""
-    return tuple(command[1:] if command[:1] == ["--"] else command)
-
-
-def _resolved(space: Space, given: Mapping[str, Any], settings: UserSettings, origins: Mapping[str, Origin]) -> Space:
+def _resolved(space: Space, told: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]) -> Space:
     """Put what the command line says in its place; it goes before the file."""
-    repetitions = {"least": given.get("min_runs"), "most": given.get("max_runs"), "within": given.get("within")}
-    design = {"kind": given.get("design"), **{name: given.get(name) for name in ("cells", "response", "seek")}}
+    repetitions = {"least": told.flags.get("min_runs"), "most": told.flags.get("max_runs"), "within": told.within}
+    design = {"kind": told.design, **{name: getattr(told, name) for name in ("cells", "response", "seek")}}
     # The default of the settings is a limit only where neither SPACE nor the user has one.
     ours = settings.budget_s if origins["budget"] != "default" else space.budget.seconds or settings.budget_s
-    top = {
-        "command": _typed(given["command"]),
-        "shell": given["shell"],
-        "metric": given["metric"],
-        "unit": given["unit"],
-    }
+    top = {name: getattr(told, name) for name in ("command", "shell", "metric", "unit")}
     dumped = space.model_dump()
     for place, values in {"repetitions": repetitions, "design": design}.items():
         dumped[place] |= {name: value for name, value in values.items() if value is not None}
-    dumped["budget"] |= {"seconds": ours} | ({"runs": given["runs"]} if given["runs"] is not None else {})
+    dumped["budget"] |= {"seconds": ours} | ({"runs": told.runs} if told.runs is not None else {})
     dumped |= {name: value for name, value in top.items() if value}
-    dumped["higher_is_better"] |= given["higher_is_better"]
+    dumped["higher_is_better"] |= told.higher_is_better
     try:
         return Space.model_validate(dumped)
     except ValidationError as error:
         wrong = first(error)
         place = wrong.where if wrong.place else "the options"
-        raise VgoError(f"{place}: {wrong.what}, in the option or in {given['space']}.") from error
+        raise VgoError(f"{place}: {wrong.what}, in the option or in {' '.join(told.space)}.") from error
 
 
 def _refuse_clash(space: Space, layers: Iterable[Layer]) -> None:

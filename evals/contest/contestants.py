@@ -21,7 +21,7 @@ from ...tools.steps.apply_mitigation import APPLY_MITIGATION
 from ..recorded.recorded_case import RecordedCase, ShownCase
 from ..recorded.schema import Truth
 from ..recorded.truth import MENDED, read_truth
-from ..refusals import OWN
+from . import OWN
 from .answer import ContestAnswer, Contestant
 from .effect import best_of
 from .loop import PlannerContestant

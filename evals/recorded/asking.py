@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -28,23 +28,21 @@ from .recording_plan import RecordingPlan
 from .schema import CaseFile, Recording, Truth
 from .truth import nearest, read_truth
 
-FLAGS = ("layers", "timeout", "on_failure", "quiet")
-"""Settings that may be given."""
+if TYPE_CHECKING:
+    from ..record_command import RecordCommand
 
 
-def asked_for(arguments: argparse.Namespace, key: str) -> RecordingPlan:
+def asked_for(told: RecordCommand, key: str) -> RecordingPlan:
     """Check the options against each other; what cannot work is refused before the first run."""
-    # Of the namespace, which may be that of another command too, only what was declared for this one.
-    flags = {name: getattr(arguments, name) for name in FLAGS if name in arguments}
-    settings, origins = effective(flags | ({"allow": arguments.allowed} if arguments.allowed else {}))
+    settings, origins = effective({**told.flags, **({"allow": told.allow} if told.allow else {})})
     named(settings.layers)
     allow = settings.allow
-    if arguments.command:
-        workload, steady, subject = "", False, subject_of(arguments, settings)
-    elif (arguments.parent / key).is_dir():
-        workload, steady, subject = _again(arguments.parent / key)
+    if told.command:
+        workload, steady, subject = "", False, subject_of(told, settings)
+    elif (told.parent / key).is_dir():
+        workload, steady, subject = _again(told.parent / key)
     else:
-        workload, steady = find(arguments.name).name, arguments.steady
+        workload, steady = find(told.name).name, told.steady
         subject = subject_of_workload(find(workload), steady)
     if workload and origins["allow"] == "default":
         allow = find(workload).allow
@@ -54,15 +52,15 @@ def asked_for(arguments: argparse.Namespace, key: str) -> RecordingPlan:
             subject=_as_set(subject, settings),
             workload=workload,
             steady=steady,
-            **_counts(arguments),
+            **_counts(told),
             layers=("auto",) if origins["layers"] == "default" else settings.layers,
             allow=allow,
-            mitigations=_meant(arguments.mitigation),
-            causes=_causes(arguments.cause),
-            placebos=_meant(arguments.placebo),
-            minutes=arguments.minutes,
-            every=arguments.all,
-            made_by=_made_by(arguments, workload or key, steady, subject),
+            mitigations=_meant(told.mitigation),
+            causes=_causes(told.cause),
+            placebos=_meant(told.placebo),
+            minutes=told.minutes,
+            every=told.all,
+            made_by=_made_by(told, workload or key, steady, subject),
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -88,9 +86,9 @@ def truth_so_far(folder: Path, asked: RecordingPlan, lines: Lines) -> Truth | No
     return truth_of_workload(asked.workload, asked.steady) if asked.workload else None
 
 
-def _counts(arguments: argparse.Namespace) -> dict[str, int]:
+def _counts(told: RecordCommand) -> dict[str, int]:
     """The numbers that were typed; the others are as the `RecordingPlan` has them, or as many as fit."""
-    return {name: count for name in ("runs", "pairs") if (count := getattr(arguments, name)) is not None}
+    return {name: count for name in ("runs", "pairs") if (count := getattr(told, name)) is not None}
 
 
 def _as_set(subject: Subject, settings: UserSettings) -> Subject:
@@ -117,17 +115,17 @@ def _causes(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _made_by(arguments: argparse.Namespace, name: str, steady: bool, subject: Subject) -> str:
+def _made_by(told: RecordCommand, name: str, steady: bool, subject: Subject) -> str:
     """Give the line that records it again: of a workload by its name, of another program with what it is judged by."""
     words = ["record", name, *(["--steady"] if steady else [])]
-    words += [word for name, count in _counts(arguments).items() for word in (f"--{name}", str(count))]
-    words += ["--minutes", f"{arguments.minutes:g}"] if arguments.minutes is not None else []
-    words += ["--all"] if arguments.all else []
-    words += [word for spec in getattr(arguments, "layers", ()) for word in ("--layer", spec)]
+    words += [word for name, count in _counts(told).items() for word in (f"--{name}", str(count))]
+    words += ["--minutes", f"{told.minutes:g}"] if told.minutes is not None else []
+    words += ["--all"] if told.all else []
+    words += [word for spec in told.flags.get("layers", ()) for word in ("--layer", spec)]
     for option in ("mitigation", "cause", "placebo"):
-        words += [word for name in getattr(arguments, option) for word in (f"--{option}", name)]
-    words += ["--allow", arguments.allowed] if arguments.allowed else []
-    if not arguments.command:
+        words += [word for name in getattr(told, option) for word in (f"--{option}", name)]
+    words += ["--allow", told.allow] if told.allow else []
+    if not told.command:
         return shlex.join(("vgo-agent", "eval", *words))
     program = tuple(map(_anywhere, subject.command))
     return again("eval", tuple(words), subject.model_copy(update={"command": program}))

@@ -60,7 +60,7 @@ class Truth(ByHand):
     """Those that are right, whole or only cause or remedy: cause explained | not visible | not sought,
     remedy confirmed | observed | refuted | undecided | not tried; steady; unusable."""
     causes: tuple[str, ...] = ()
-    """Keys of the factors that must be named, all of them (`vgo-agent search WORDS`
+    """Keys of the factors that must be named, all of them (`vgo-agent explain WORDS`
     finds them, `vgo-agent explain KEY` tells more)."""
     also_true: tuple[str, ...] = ()
     """Keys of factors that are no mistake to name: they move with the cause."""

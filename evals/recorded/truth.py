@@ -69,7 +69,7 @@ def _refuse_unknown(path: Path, truth: Truth) -> None:
 def nearest(key: str, keys: Collection[str]) -> str:
     """Say what may have been meant."""
     close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else "`vgo-agent search` finds them."
+    return f"did you mean {close[0]}?" if close else "`vgo-agent explain` finds them."
 
 
 @cache

@@ -55,4 +55,4 @@ def test_a_run_that_goes_on_takes_what_is_accepted_from_then(vgo, script, tmp_pa
     changed = [one["body"]["limits"]["accept"] for one in events if one["body"]["kind"] == "limits_changed"]
     begun_with = [one["body"]["limits"].get("accept") for one in events if one["body"]["kind"] == "run_start"]
     assert ["tmpfs_directory"] in (changed[-1:] or begun_with)
-    assert vgo("replay", str(run)).returncode == 0
+    assert vgo("verify", "--recompute", str(run)).returncode == 0

@@ -183,9 +183,9 @@ def test_an_output_folder_that_cannot_be_written(vgo, tmp_path):
     one_sentence(vgo("diagnose", "--out", str(tmp_path / "file" / "runs"), "/bin/true"), "--out")
 
 
-@pytest.mark.parametrize("command", ["verify", "replay", "resume"])
+@pytest.mark.parametrize("command", [("verify",), ("verify", "--recompute"), ("resume",)])
 def test_a_folder_that_is_no_run(vgo, tmp_path, command):
-    one_sentence(vgo(command, str(tmp_path)), "vgo-agent runs")
+    one_sentence(vgo(*command, str(tmp_path)), "vgo-agent runs")
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_without_permission_a_mitigation_is_refused_with_its_reason_and_the_diag
     assert "root" in (Path(json.loads(done.stdout)["run_dir"]) / "report.md").read_text()
 
 
-@pytest.mark.parametrize("words", [("ranks",), ("nodes",), ("resume",), ("sweep",)])
+@pytest.mark.parametrize("words", [("analyze", "--by", "rank"), ("analyze", "--by", "node"), ("resume",), ("sweep",)])
 def test_a_name_that_is_too_long_for_a_file_is_one_sentence(capsys, words):
     assert main([*words, "a" * 300]) == 1
     told = capsys.readouterr().err

@@ -116,15 +116,15 @@ def test_the_report_shows_what_each_set_of_layers_costs_and_how_alpha_was_spent(
 @pytest.mark.slow
 def test_a_diagnosis_whose_layers_took_turns_replays(diagnosed, folder):
     run_dir, _ = diagnosed
-    for command in ("verify", "replay"):
-        done = run(folder, command, str(run_dir), "--json")
+    for command in (("verify",), ("verify", "--recompute")):
+        done = run(folder, *command, str(run_dir), "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["ok"] is True
 
 
 def test_replay_does_not_need_the_layer_files(diagnosed, folder, tmp_path):
     run_dir, _ = diagnosed
-    done = run(tmp_path, "replay", str(run_dir), "--json")
+    done = run(tmp_path, "verify", "--recompute", str(run_dir), "--json")
     assert json.loads(done.stdout)["ok"] is True
 
 
@@ -156,5 +156,5 @@ def test_auto_looks_with_light_layers_first_and_with_heavy_ones_only_if_those_sh
         assert set(looks[1]["layers"]) <= set(looks[0]["later"])
     shares = [ranked["look_share"] for ranked in ends(run_dir, "rank_factors")]
     assert shares in ([1.0], [0.8], [0.8, 0.2])
-    assert run(folder, "replay", str(run_dir), "--json").returncode == 0
+    assert run(folder, "verify", "--recompute", str(run_dir), "--json").returncode == 0
     assert "the layer " in (run_dir / "report.md").read_text()

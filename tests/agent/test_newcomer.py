@@ -55,8 +55,8 @@ WILD = {"too large": "1e308", "too small": "1e-310", "large in squares": "-3e200
     [
         (("analyze", "wild.csv"), "--outcome"),
         (("compare", "wild.csv", "--condition", "arm"), "--metric"),
-        (("power", "wild.csv", "--ratio", "0.5"), "--metric"),
-        (("nodes", "wild.csv", "--node", "host"), "--outcome"),
+        (("compare", "wild.csv", "--plan", "0.5"), "--metric"),
+        (("analyze", "--by", "node", "wild.csv", "--node", "host"), "--outcome"),
         (("surface", "fit", "wild.csv", "--settings", "arm"), "--outcome"),
     ],
 )
@@ -242,10 +242,10 @@ def test_what_a_file_says_wrongly_is_told_in_words_of_the_file(typed, tmp_path):
 
 def test_a_format_that_cannot_keep_a_mitigation_names_those_that_can(typed):
     for format in ("systemd", "sysctl"):
-        code, _, said = typed("export", "thp_always", "--format", format)
+        code, _, said = typed("mitigations", "thp_always", "--keep", format)
         assert code == 1
-        for other in re.search(r"Keep it with --format (.*)\.", said)[1].split(" or "):  # type: ignore[index]
-            assert typed("export", "thp_always", "--format", other)[0] == 0
+        for other in re.search(r"Keep it with --keep (.*)\.", said)[1].split(" or "):  # type: ignore[index]
+            assert typed("mitigations", "thp_always", "--keep", other)[0] == 0
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="apt install openmpi-bin")
@@ -271,7 +271,11 @@ def test_a_pipe_is_no_file(typed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [("study", "openmp", "--metric", "\udcff", "--", "/bin/true"), ("import", "runs.csv", "--save", "\udcff")]
+    "words",
+    [
+        ("study", "openmp", "--metric", "\udcff", "--", "/bin/true"),
+        ("analyze", "--read-only", "runs.csv", "--save", "\udcff"),
+    ],
 )
 def test_bytes_that_are_no_text_are_told(typed, words):
     code, _, said = typed(*words)

@@ -76,7 +76,7 @@ QUICK = ("measure", "sweep, grid")
 SERVE = (
     ("resume", "RUN"),
     ("verify", "RUN"),
-    ("replay", "RUN"),
+    ("verify", "--recompute", "RUN"),
     ("ask", "RUN", "what is the verdict?"),
     ("runs",),
     ("chat", "--plain", "RUN"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -18,10 +17,11 @@ import polars as pl
 import pytest
 import yaml
 
-from vgo_agent.evals.record_command import add_record
+from vgo_agent.agent.commands import COMMANDS
+from vgo_agent.agent.parser import parser_of
+from vgo_agent.evals.record_command import RecordCommand
 from vgo_agent.evals.recorded.asking import asked_for
 from vgo_agent.evals.recorded.draft import truth_to_fill
-from vgo_agent.evals.recorded.folders import CASES
 from vgo_agent.evals.recorded.gate import admitted
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase, read_case
 from vgo_agent.evals.recorded.recording_plan import RecordingPlan
@@ -177,11 +177,9 @@ def test_what_a_person_wrote_stays_when_a_case_is_recorded_anew(record: Record, 
 
 def asked(*words: str) -> RecordingPlan:
     """What these words ask for, without a run."""
-    parser = argparse.ArgumentParser()
-    add_record(parser)
-    arguments = parser.parse_args([*words, "draws", "--", "true"])
-    arguments.parent, arguments.command = CASES, ["true"]
-    return asked_for(arguments, "draws")
+    told = parser_of(COMMANDS["eval record"]).told([*words, "draws", "--", "true"])
+    assert isinstance(told, RecordCommand)
+    return asked_for(told, "draws")
 
 
 def test_only_what_was_typed_records_it_again() -> None:

@@ -24,7 +24,7 @@ from .host import Host, Order, differences
 from .link import Link
 from .where import read_where
 
-TIP = "`vgo-agent cluster check --on {on} -- COMMAND` shows all; --mixed takes the hosts that can, as they are"
+TIP = "`vgo-agent layers --on {on} -- COMMAND` shows all; --mixed takes the hosts that can, as they are"
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def _kept(format: Keeper, target: PermanentTarget, notes: tuple[str, ...]) -> Pe
         draft = _FORMATS[format].with_said(draft, said, target)
     if not draft.lines:
         return PermanentForm(format, "", "", draft.notes, draft.why or "it sets nothing of that kind")
-    heading = f"# {mitigation.name} ({mitigation.key}), by vgo-agent export"
+    heading = f"# {mitigation.name} ({mitigation.key}), by vgo-agent mitigations --keep"
     first = ("#!/bin/sh",) if format in ("slurm", "shell") else ()
     notes = (*draft.notes, *notes)
     lines = (*first, heading, *(f"# {note}" for note in notes), *draft.lines)

@@ -42,7 +42,7 @@ class ColumnOutline(FiniteResult):
 
 
 class Outline(FiniteResult):
-    """What `vgo-agent import` shows."""
+    """What `vgo-agent analyze --read-only` shows."""
 
     file: str
     format: str

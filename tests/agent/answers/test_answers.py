@@ -92,7 +92,7 @@ def test_a_mitigation_that_was_tried_is_answered_from_its_pairs(talk) -> None:
     first = answer.spoken[0]
     assert "pin_to_cpu (Pin to one CPU) made the runs steadier" in first.text and "SD ratio" in first.text
     assert set(first.fact.calls) >= {"c009", "c010"} or len(first.fact.calls) == 4
-    assert any(step.command == "vgo-agent export pin_to_cpu" for step in answer.steps)
+    assert any(step.command == "vgo-agent mitigations pin_to_cpu --keep all" for step in answer.steps)
 
 
 def test_a_mitigation_that_was_not_tried_is_not_promised(talk) -> None:
@@ -106,7 +106,7 @@ def test_a_mitigation_that_was_not_tried_is_not_promised(talk) -> None:
 def test_on_the_cluster_what_was_proved_has_to_be_measured_again(talk) -> None:
     answer = talk().ask("what should I do on the cluster?")
     assert "for another one it has to be measured again" in answer.prose
-    assert [step.command for step in answer.steps][0] == "vgo-agent export pin_to_cpu --format slurm"
+    assert [step.command for step in answer.steps][0] == "vgo-agent mitigations pin_to_cpu --keep slurm"
 
 
 def test_what_touched_only_the_program_left_nothing_to_put_back(talk) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from argparse import Namespace
-from importlib import import_module
 
 import pytest
 
 from vgo_agent.agent.answers import fact
-from vgo_agent.agent.cli import Parser
-from vgo_agent.agent.commands import COMMANDS
-from vgo_agent.agent.commands.try_ import options_after
+from vgo_agent.agent.cli import chosen
+from vgo_agent.agent.commands.options import DeclaredCommand
+from vgo_agent.agent.commands.try_ import TryCommand
+from vgo_agent.agent.parser import parser_of
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.subject import Subject
@@ -35,26 +34,22 @@ SUBJECTS = (
 )
 
 
-def parsed(command: str) -> Namespace:
-    words = shlex.split(command)
+def parsed(typed: str) -> DeclaredCommand:
+    words = shlex.split(typed)
     assert words[0] == "vgo-agent"
-    module = import_module(COMMANDS[words[1]].module)
-    parser = Parser(prog=f"vgo-agent {words[1]}")
-    module.configure(parser)
-    arguments = parser.parse_args(words[2:])
-    if words[1] == "try":
-        options_after(arguments)
-    return arguments
+    command, rest = chosen(words[1:])
+    assert command is not None
+    return parser_of(command).told(rest)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=("words", "shell", "metric"))
 def test_a_try_is_of_the_same_program_judged_in_the_same_way(subject: Subject) -> None:
     arguments = parsed(fact.attempt("pin_to_cpu", gather(mitigated(subject))).command)
-    program = [word for word in arguments.command if word != "--"]
-    assert (arguments.mitigation, program) == ("pin_to_cpu", list(subject.command))
+    assert isinstance(arguments, TryCommand)
+    assert (arguments.mitigation, arguments.command) == ("pin_to_cpu", subject.command)
     assert (arguments.shell, arguments.metric) == (subject.shell, subject.metric)
     assert arguments.higher_is_better is not subject.lower_is_better
-    assert getattr(arguments, "launcher", "local") == subject.launcher
+    assert arguments.flags.get("launcher", "local") == subject.launcher
 
 
 @pytest.mark.parametrize("verdict", MAKERS)

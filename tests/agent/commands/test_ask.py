@@ -44,7 +44,7 @@ def test_a_question_is_answered_with_what_it_rests_on_and_nothing_in_the_folder_
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert text.startswith("- pin_to_cpu (Pin to one CPU) made the runs steadier")
     assert "Rests on:\n  f" in text and "(events " in text
-    assert "  vgo-agent export pin_to_cpu  # " in text
+    assert "  vgo-agent mitigations pin_to_cpu --keep all  # " in text
     assert text.rstrip().endswith("Formulated by templates.")
 
 

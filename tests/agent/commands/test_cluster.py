@@ -71,7 +71,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_check_tells_each_host_what_it_is_and_what_can_be_measured_there(cluster, burn, tmp_path):
-    done = vgo("cluster", "check", "--on", cluster.address, "--layer", "cgroup", "--json", "--", burn, cwd=tmp_path)
+    done = vgo("layers", "--on", cluster.address, "cgroup", "--json", "--", burn, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [host["host"] for host in found["hosts"]] == ["n1", "n2", "n3"]
@@ -114,7 +114,7 @@ def test_the_cap_of_runs_holds_whatever_is_in_flight_and_hosts_count_as_the_prog
     assert len(rows_of(folder / "runs.csv")) == 25
     report = (folder / "report.md").read_text()
     assert "## Hosts" in report and "of the variance lies between nodes" in report
-    nodes = json.loads(vgo("nodes", str(folder), "--json", cwd=tmp_path).stdout)
+    nodes = json.loads(vgo("analyze", "--by", "node", str(folder), "--json", cwd=tmp_path).stdout)
     assert sorted(node["name"] for node in nodes["nodes"]) == ["n1", "n2", "n3"]
     assert vgo("verify", str(folder), cwd=tmp_path).returncode == 0
     assert 0 <= found["agent_seconds"] <= found["seconds"] - 0.04 * 25 / 3  # three hosts at once
@@ -180,7 +180,7 @@ def test_a_worker_that_is_killed_loses_only_what_it_was_doing_and_its_host_is_pu
 def test_a_worker_that_is_stopped_holds_neither_a_check_nor_a_run(two_workers, burn, tmp_path):
     on = str(two_workers.folder / "on.yaml")
     two_workers.kill("w2", signal.SIGSTOP)
-    done = vgo("cluster", "check", "--on", on, "--", burn, cwd=tmp_path)
+    done = vgo("layers", "--on", on, "--", burn, cwd=tmp_path)
     assert done.returncode == 1
     assert "The worker w2 at " in done.stdout
     done = vgo("measure", "--on", on, "--mixed", "--max-runs", "20", "--json", burn, cwd=tmp_path)

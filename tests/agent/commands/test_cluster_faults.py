@@ -62,7 +62,7 @@ def test_hosts_that_cannot_be_pooled_are_told_apart_before_anything_counts(clust
     cluster.start_worker("without", before=f"mount --bind /dev/null {program};")
     cluster.wait("good", "shared", "other", "without")
     on = str(cluster.folder / "on.yaml")
-    done = vgo("cluster", "check", "--on", on, "--json", "--", str(program))
+    done = vgo("layers", "--on", on, "--json", "--", str(program))
     assert done.returncode == 1, done.stderr
     found = json.loads(done.stdout)
     problems = {host["host"]: " ".join(host["problems"]) for host in found["hosts"]}

@@ -46,7 +46,7 @@ def test_runs_are_made_over_ssh_and_nothing_listens_beyond_loopback(vgo, script,
             f"client_keys: [{tmp_path}/key], known_hosts: {tmp_path}/known_hosts}}\n"
             f"  remote_python: {sys.executable}\n"
         )
-        checked = vgo("cluster", "check", "--on", "on.yaml", "--", program)
+        checked = vgo("layers", "--on", "on.yaml", "--", program)
         assert checked.returncode == 0 and "The host can be used." in checked.stdout
         done = vgo("measure", "--on", "on.yaml", "--max-runs", "12", "--save", "runs.csv", program)
         assert done.returncode == 0, done.stderr

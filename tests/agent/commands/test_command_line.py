@@ -17,7 +17,7 @@ HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "langgraph", "chro
 
 
 def test_help_names_every_command_and_every_exit_code(vgo: Vgo) -> None:
-    shown = vgo("--help")
+    shown = vgo("--help", "all")
     assert shown.returncode == 0
     for word in (*COMMANDS, "0 ", "1 ", "2 ", "130", "128+N"):
         assert f"  {word}" in shown.stdout
@@ -25,13 +25,13 @@ def test_help_names_every_command_and_every_exit_code(vgo: Vgo) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_each_command_ends_in_an_example_of_it(vgo: Vgo, command: str) -> None:
-    shown = vgo(command, "--help")
+    shown = vgo(*command.split(), "--help")
     assert shown.returncode == 0
     _, _, example = shown.stdout.partition("\nexample")
     assert f"vgo-agent {command}" in example
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
+@pytest.mark.parametrize("words", [["--help"], ["--version"], *([*name.split(), "--help"] for name in COMMANDS)])
 def test_no_help_imports_a_heavy_library(words: list[str]) -> None:
     program = (
         "import sys\nfrom vgo_agent.agent.cli import main\n"
@@ -66,6 +66,30 @@ def test_an_option_that_is_not_understood_is_a_usage_error(vgo: Vgo, words: list
     shown = vgo(*words)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert words[-1] in shown.stderr
+
+
+FORMER = ("cluster", "completion", "export", "import", "nodes", "power", "ranks", "replay", "search")
+
+
+def test_eight_commands_come_first(vgo: Vgo) -> None:
+    listed = vgo("--help").stdout.partition("commands:\n")[2].partition("\n\n")[0].splitlines()
+    first = ["demo", "diagnose", "chat", "try", "measure", "analyze", "compare", "ask"]
+    assert [line.split()[0] for line in listed] == first
+
+
+@pytest.mark.parametrize("word", FORMER)
+def test_a_former_command_is_refused_with_the_one_that_does_it_now(vgo: Vgo, word: str) -> None:
+    shown = vgo(word, "x")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    new = shown.stderr.partition("write `vgo-agent ")[2].split()
+    assert new[0] in COMMANDS and new[0] != word
+
+
+@pytest.mark.parametrize("word", ["machine", "study"])
+def test_the_first_word_of_several_commands_lists_them(vgo: Vgo, word: str) -> None:
+    assert vgo(word, "--help").stdout.count(f"  {word} ") == sum(name.startswith(f"{word} ") for name in COMMANDS)
+    refused = vgo(word)
+    assert refused.returncode == 2 and f"there are {word} " in refused.stderr
 
 
 def test_options_are_never_abbreviated(vgo: Vgo) -> None:
@@ -112,12 +136,12 @@ def test_an_answer_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
 def test_completion_knows_every_command(vgo: Vgo, shell: str) -> None:
-    script = vgo("completion", shell).stdout
-    assert all(command in script for command in COMMANDS)
+    script = vgo("config", "completion", shell).stdout
+    assert all(word in script for command in COMMANDS for word in command.split())
 
 
 def test_bash_accepts_its_completion_and_completes_with_it(vgo: Vgo) -> None:
-    script = vgo("completion", "bash").stdout
+    script = vgo("config", "completion", "bash").stdout
     asked = 'COMP_WORDS=(vgo-agent dia); COMP_CWORD=1; COMP_LINE="vgo-agent dia"; COMP_POINT=13\n'
     asked += (
         'function=$(complete -p vgo-agent | sed "s/.*-F \\([^ ]*\\).*/\\1/")\n"$function"; echo "${COMPREPLY[@]}"\n'

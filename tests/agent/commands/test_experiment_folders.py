@@ -48,15 +48,15 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 def test_a_changed_byte_in_any_file_is_found(folder, capsys):
     path = str(folder.path)
-    assert said(capsys, "verify", path)[0] == said(capsys, "replay", path)[0] == 0
+    assert said(capsys, "verify", path)[0] == said(capsys, "verify", "--recompute", path)[0] == 0
     names = outputs(folder)
     assert {"experiment.json", "runs.csv", "answer.json", "timing.jsonl"} < names.keys()
     assert any(name.endswith(".jsonl") and name != "timing.jsonl" for name in names), "the log has its hash, too"
     for name in names:
         before = (folder.path / name).read_bytes()
         (folder.path / name).write_bytes(before[:-2] + bytes([before[-2] ^ 1]) + before[-1:])
-        for command in ("verify", "replay"):
-            status, words = said(capsys, command, path)
+        for command in (("verify",), ("verify", "--recompute")):
+            status, words = said(capsys, *command, path)
             assert (status, f"{name} was changed after the run was closed" in words) == (1, True)
         (folder.path / name).write_bytes(before)
     assert said(capsys, "verify", path)[0] == 0
@@ -73,7 +73,7 @@ def test_what_the_rows_do_not_give_is_found_whatever_the_hashes_say(folder, caps
     folder.transcript.write_bytes(b"".join(map(line, events)))
     append_end(Transcript.open(folder.transcript), folder, BudgetClock(), names)
     assert said(capsys, "verify", str(folder.path))[0] == 0
-    status, words = said(capsys, "replay", str(folder.path))
+    status, words = said(capsys, "verify", "--recompute", str(folder.path))
     assert status == 1 and f"{name}" in words and "is not what the log gives" in words
 
 
@@ -84,7 +84,9 @@ def test_an_ended_one_is_answered_again_and_its_record_goes_on(folder, capsys):
     assert folder.transcript.read_bytes().startswith(before)
     assert (folder.path / "runs.csv").read_bytes() == table
     assert [event.body.kind for event in read(folder.transcript)] == ["experiment_start", "verdict", "run_end"] * 2
-    assert said(capsys, "verify", str(folder.path))[0] == said(capsys, "replay", str(folder.path))[0] == 0
+    assert (
+        said(capsys, "verify", str(folder.path))[0] == said(capsys, "verify", "--recompute", str(folder.path))[0] == 0
+    )
 
 
 def test_a_damaged_request_is_told_in_a_sentence(folder, capsys):

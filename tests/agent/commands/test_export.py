@@ -1,4 +1,4 @@
-"""`vgo-agent export` prints files that the programs they are for accept, and says why a format cannot say it."""
+"""`mitigations --keep` prints files that the programs they are for accept, and says why a format cannot say it."""
 
 import configparser
 import json
@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from vgo_agent.agent.commands.alone import this_machine
-from vgo_agent.agent.commands.export import FORMATS
+from vgo_agent.agent.commands.mitigations import FORMATS
 from vgo_agent.knowledge.actions import Apply, ControlGroup, DeadlinePolicy, Gpu, Hold, ResourceLimits, Spawn, Write
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
@@ -247,55 +247,53 @@ def test_tuned_is_given_no_file_that_it_refuses():
 
 
 def test_all_formats_are_shown_with_the_reasons_of_the_others(vgo):
-    text = vgo("export", "swappiness_low", "--for", "/usr/bin/solver").stdout
+    text = vgo("mitigations", "swappiness_low", "--keep", "all", "--", "/usr/bin/solver").stdout
     assert "== sysctl: /etc/sysctl.d/90-vgo-agent-swappiness-low.conf" in text
     assert "Not as:" in text
 
 
 def test_one_format_is_printed_as_it_belongs_in_the_file(vgo):
-    done = vgo("export", "swappiness_low", "--format", "sysctl")
+    done = vgo("mitigations", "swappiness_low", "--keep", "sysctl")
     assert re.search(r"^vm\.swappiness = \d+$", done.stdout, re.M)
     assert "==" not in done.stdout
 
 
 def test_json_holds_every_format(vgo):
-    said = json.loads(vgo("export", "pin_to_cpu", "--json").stdout)
+    said = json.loads(vgo("mitigations", "pin_to_cpu", "--keep", "all", "--json").stdout)
     assert {one["format"] for one in said["formats"]} == set(ALL)
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["sched_fifo", "--format", "sysctl"], "Keep it with --format systemd"),
+        (["sched_fifo", "--keep", "sysctl"], "Keep it with --keep systemd"),
+        (["sched_fifo", "thp_always"], "--keep prints how to keep one mitigation"),
         (["no_such_thing"], "There is no mitigation"),
         (["sched_fifo", "--param", "x=1"], "no parameter"),
         (["sched_fifo", "--param", "x"], "not name=value"),
-        (["sched_fifo", "--for", "'open"], "close the quotation"),
-        (["sched_fifo", "--for", ""], "--for '' names no program"),
-        (["sched_fifo", "--for", "''"], "names no program"),
         (["reserve_cores", "--param", "cores=0"], "it is at least 1 CPUs."),
         (["reserve_cores", "--param", "cores=some"], "it is a number of CPUs."),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_cure(vgo, words, told):
-    done = vgo("export", *words)
+    done = vgo("mitigations", "--keep", "all", *words)
     assert done.returncode == 1
     assert told in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_value_is_not_held_against_the_cpus_of_this_machine(vgo):
-    done = vgo("export", "reserve_cores", "--param", "cores=4000", "--format", "slurm")
+    done = vgo("mitigations", "reserve_cores", "--param", "cores=4000", "--keep", "slurm")
     assert "#SBATCH --core-spec=4000" in done.stdout, done.stderr
     assert "# cores is at most cpus-1: 4000 was not checked against that" in done.stdout
-    said = json.loads(vgo("export", "reserve_cores", "--param", "cores=4000", "--json").stdout)
+    said = json.loads(vgo("mitigations", "reserve_cores", "--param", "cores=4000", "--keep", "all", "--json").stdout)
     for one in said["formats"]:
         if one["format"] in ("systemd", "openmp", "docker", "shell"):
             assert "export it on the machine it is for" in one["why"], one
 
 
 def test_a_value_that_is_counted_from_the_cpus_says_so(vgo):
-    text = vgo("export", "omp_threads", "--format", "openmp").stdout
+    text = vgo("mitigations", "omp_threads", "--keep", "openmp").stdout
     assert re.search(r"threads is cpus-1, which is \d+ on this machine", text)
 
 

@@ -1,4 +1,4 @@
-"""What `vgo-agent export` writes does what it says when a shell runs it."""
+"""What `vgo-agent mitigations --keep` writes does what it says when a shell runs it."""
 
 import os
 import shlex

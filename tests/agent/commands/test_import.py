@@ -24,7 +24,7 @@ system: {cpu: Some CPU}
 
 
 def shown(vgo: Vgo, *arguments: str) -> dict[str, Any]:
-    done = vgo("import", *arguments, "--json")
+    done = vgo("analyze", "--read-only", *arguments, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert isinstance(found, dict)
@@ -58,7 +58,7 @@ def test_a_plain_table_is_shown_with_the_columns_that_may_be_its_outcome(vgo: Vg
 def test_with_a_mapping_everything_is_understood_and_said_in_words(vgo: Vgo, tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(TABLE)
     (tmp_path / "map.yaml").write_text(MAPPING)
-    said = vgo("import", "runs.csv", "--mapping", "map.yaml").stdout
+    said = vgo("analyze", "--read-only", "runs.csv", "--mapping", "map.yaml").stdout
     assert "runs.csv: csv, 30 rows, 6 columns." in said
     assert "Outcome: time_s in s, lower is better." in said and "Order: that of the file." in said
     assert "  same: constant (always 3)" in said and "  cpu: Some CPU" in said
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_mapped_or_saved_is_one_sentence(vgo: Vgo, tmp_path:
         ("runs.csv", "--save", "runs.csv"): "never written over",
     }
     for words, sentence in wrong.items():
-        done = vgo("import", *words)
+        done = vgo("analyze", "--read-only", *words)
         assert (done.returncode, done.stdout) == (1, "") and sentence in done.stderr
         assert done.stderr.count("\n") == 1
 
@@ -141,6 +141,6 @@ def test_a_published_set_is_shown_as_its_readme_says(vgo: Vgo, name: str) -> Non
 
 def test_a_place_that_ends_as_a_folder_and_is_named_as_a_file_is_refused(vgo: Vgo, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("time_s\n1\n2\n3\n")
-    done = vgo("import", "t.csv", "--save", "u.csv/")
+    done = vgo("analyze", "--read-only", "t.csv", "--save", "u.csv/")
     assert done.returncode == 1 and "leave out the slash or the ending" in done.stderr
     assert not (tmp_path / "u.csv").exists()

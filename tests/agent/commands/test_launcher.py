@@ -61,5 +61,5 @@ def test_a_diagnosis_through_a_launcher_records_it_and_the_host(vgo: Vgo, script
     assert f"Runs on: {os.uname().nodename}" in report
     page = (folder / "runs.md").read_text()
     assert "| `host` |" in page and "| `layers` |" in page
-    assert vgo("replay", str(folder)).returncode == 0
+    assert vgo("verify", "--recompute", str(folder)).returncode == 0
     assert vgo("verify", str(folder)).returncode == 0

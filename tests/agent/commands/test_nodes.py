@@ -1,4 +1,4 @@
-"""`vgo-agent nodes` on tables with a known odd node."""
+"""`vgo-agent analyze --by node` on tables with a known odd node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def table(path, nodes=8, runs=30, slow=2, by=1.3, seed=1):
 
 
 def answered(capsys, *words):
-    assert main(["nodes", *words, "--json"]) == 0
+    assert main(["analyze", "--by", "node", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -74,7 +74,7 @@ def test_a_condition_is_compared_within_nodes_and_pooled(tmp_path, capsys):
 
 
 def test_words_for_a_terminal_name_the_node_and_the_drain(tmp_path, capsys):
-    assert main(["nodes", table(tmp_path / "runs.csv", nodes=3), "--outcome", "time_s"]) == 0
+    assert main(["analyze", "--by", "node", table(tmp_path / "runs.csv", nodes=3), "--outcome", "time_s"]) == 0
     out = capsys.readouterr().out
     assert "ODD NODES" in out and "Drain n02" in out and "throttled" in out and "fewer than six" in out
 
@@ -92,17 +92,17 @@ def test_words_for_a_terminal_name_the_node_and_the_drain(tmp_path, capsys):
     ],
 )
 def test_stupid_input_gets_one_sentence(tmp_path, capsys, words, said):
-    assert main(["nodes", table(tmp_path / "runs.csv"), "--outcome", "time_s", *words]) == 1
+    assert main(["analyze", "--by", "node", table(tmp_path / "runs.csv"), "--outcome", "time_s", *words]) == 1
     error = capsys.readouterr().err
     assert said in error and "Traceback" not in error
 
 
 def test_one_node_or_no_node_column_is_refused(tmp_path, capsys):
     path = table(tmp_path / "runs.csv", nodes=1, slow=0)
-    assert main(["nodes", path, "--outcome", "time_s"]) == 1
+    assert main(["analyze", "--by", "node", path, "--outcome", "time_s"]) == 1
     assert "All runs are of one host" in capsys.readouterr().err
     pl.read_csv(path).drop("host").write_csv(path)
-    assert main(["nodes", path, "--outcome", "time_s"]) == 1
+    assert main(["analyze", "--by", "node", path, "--outcome", "time_s"]) == 1
     assert "name it with --node" in capsys.readouterr().err
 
 

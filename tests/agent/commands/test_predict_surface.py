@@ -46,7 +46,7 @@ def test_the_surface_is_asked_last_and_the_run_replays(tmp_path, surface, capsys
     bodies = [json.loads(line)["body"] for line in lines]
     decided = [body["tool"] for body in bodies if body["kind"] == "decision"]
     assert decided[-2:] == ["predict_surface", "conclude"]
-    assert main(["replay", found["run_dir"]]) == 0
+    assert main(["verify", "--recompute", found["run_dir"]]) == 0
 
 
 def test_a_folder_without_a_surface_is_refused_before_the_first_run(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""`vgo-agent ranks`: on tables, and on a real Open MPI program of which one rank is late now and then."""
+"""`vgo-agent analyze --by rank`: on tables, and on a real Open MPI program of which one rank is late now and then."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_late_rank_is_named_and_the_rows_of_all_ranks_are_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, ranks = table(tmp_path / "runs.csv"), tmp_path / "out" / "ranks.csv"
-    assert main(["ranks", runs, "--outcome", "time_s", "--save", str(ranks), "--json"]) == 0
+    assert main(["analyze", "--by", "rank", runs, "--outcome", "time_s", "--save", str(ranks), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["rank"], found["runs"]) == ("one rank", 1, 40)
     assert found["ranks"][1]["host"] == "n1"
@@ -71,7 +71,7 @@ def test_the_rows_of_ranks_are_a_table_with_rank_and_host_as_factors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, ranks = table(tmp_path / "runs.csv"), tmp_path / "ranks.parquet"
-    assert main(["ranks", runs, "--outcome", "time_s", "--save", str(ranks)]) == 0
+    assert main(["analyze", "--by", "rank", runs, "--outcome", "time_s", "--save", str(ranks)]) == 0
     told = capsys.readouterr().out
     assert "ONE RANK" in told and "cannot be told" in told
     words = ["--outcome", "own_s", "--exclude", "run,waiting_s,waiting_share,total_s", "--settings", "rank,host"]
@@ -90,7 +90,7 @@ def test_a_host_whose_ranks_are_late_together_is_named(tmp_path: Path, capsys: p
         columns |= {f"mpi.{rank}.own_s": own[:, rank], f"mpi.{rank}.time_s": own.max(axis=1) - own[:, rank]}
         columns[f"mpi.{rank}.host"] = ["near", "near", "far", "far"][rank : rank + 1] * 40
     pl.DataFrame(columns).write_csv(tmp_path / "runs.csv")
-    assert main(["ranks", str(tmp_path / "runs.csv"), "--outcome", "time_s"]) == 0
+    assert main(["analyze", "--by", "rank", str(tmp_path / "runs.csv"), "--outcome", "time_s"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("ONE HOST\nSlow runs are slow because of far: its ranks are late together.")
     assert "far has 2 of 4 ranks" in told
@@ -110,7 +110,7 @@ def test_what_says_nothing_is_refused_in_one_sentence(
     columns: dict[str, list[float]], options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pl.DataFrame(columns).write_csv(tmp_path / "runs.csv")
-    assert main(["ranks", str(tmp_path / "runs.csv"), *(options or ["--outcome", "time_s"])]) == 1
+    assert main(["analyze", "--by", "rank", str(tmp_path / "runs.csv"), *(options or ["--outcome", "time_s"])]) == 1
     told = capsys.readouterr().err
     assert words in told and told.count("\n") == 1
 
@@ -142,8 +142,8 @@ def test_a_diagnosis_of_two_real_ranks_names_the_one_that_is_late(straggler: Pat
     assert "## The ranks" in (folder / "report.md").read_text()
     assert "<h2>The ranks</h2>" in (folder / "report.html").read_text()
     assert vgo("verify", str(folder)).returncode == 0
-    assert vgo("replay", str(folder)).returncode == 0
-    found = json.loads(vgo("ranks", str(folder), "--json").stdout)
+    assert vgo("verify", "--recompute", str(folder)).returncode == 0
+    found = json.loads(vgo("analyze", "--by", "rank", str(folder), "--json").stdout)
     assert (found["verdict"], found["rank"]) == ("one rank", 1)
     assert found["on_cpu"] < 0.5  # it slept
 

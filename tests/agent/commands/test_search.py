@@ -1,4 +1,4 @@
-"""`vgo-agent search` ranks what is known for a question, with a source and the next command."""
+"""`vgo-agent explain` ranks what is known for a question, with a source and the next command."""
 
 import json
 
@@ -13,7 +13,7 @@ def cache(tmp_path_factory):
 @pytest.fixture
 def search(vgo, cache):
     def run(*words, status=0):
-        done = vgo("search", *words, env={"XDG_CACHE_HOME": cache, "VGO_AGENT_EMBEDDING": ""})
+        done = vgo("explain", *words, env={"XDG_CACHE_HOME": cache, "VGO_AGENT_EMBEDDING": ""})
         assert done.returncode == status, done.stderr
         assert "Traceback" not in done.stderr
         return done.stderr if status and not done.stdout else done.stdout
@@ -44,8 +44,8 @@ def test_json_says_the_same_in_as_many_answers_as_asked(search):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "There is no question"),
-        (["  "], "There is no question"),
+        ([""], "Nothing is asked for"),
+        (["  "], "Nothing is asked for"),
         (["x", "--top", "0"], "give 1 to 100"),
         (["x", "--top", "-3"], "give 1 to 100"),
         (["x", "--embedding", "/nonexistent.gguf"], "--embedding"),

@@ -284,22 +284,24 @@ CASES = (
     Case("demo", ("demo",), keeps("vgo-runs/*/partial/c001.jsonl"), TERM, GOES_ON),
     Case("eval record", ("eval", "record", "--out", "a case", "page-faults"), keeps("**/*.jsonl"), TERM,
          "vgo-agent eval record --resume --out 'a case' page-faults"),
-    Case("replay", ("replay", "vgo-runs/made"), loaded("numpy"), HUP, before="never"),
-    Case("search", ("search", "slow", "first", "run"), lambda going: any(going.folder.glob("cache/vgo-agent/*")), INT),
+    Case("verify --recompute", ("verify", "--recompute", "vgo-runs/made"), loaded("numpy"), HUP, before="never"),
+    Case("explain", ("explain", "slow", "run"), lambda going: any(going.folder.glob("cache/vgo-agent/*")), INT),
     Case("analyze", ("analyze", "big.csv", "--outcome", "time_s"), loaded("scipy"), HUP),
     Case("compare", ("compare", "big.csv", "--metric", "time_s", "--pair", "c0"), loaded("scipy"), INT),
     Case("surface", ("surface", "fit", "big.csv", "--settings", "c0,c1", "--outcome", "time_s"), loaded("sklearn"),
          TERM),
     Case("machine profile", ("machine", "profile", "--quick"), starts("stress-ng"), HUP),
     Case("ask", ("ask", "run-0", "why is it slow?", "--out", "."), loaded("pydantic_core"), TERM),
-    Case("cluster check", ("cluster", "check", *CLUSTER, "./program.py"), starts("multiprocessing.spawn"), INT),
+    Case("layers --on", ("layers", *CLUSTER, "--", "./program.py"), starts("multiprocessing.spawn"), INT),
     Case("measure --on", ("measure", *CLUSTER, "--max-runs", "9999", "./program.py"), says("measure:"), HUP, GOES_ON),
     Case("chat, plain", ("chat", "--plain", "--max-runs", "40", "./program.py"), starts("agent.worker"), INT,
          "vgo-agent chat vgo-runs/"),
 )  # fmt: skip
-AT_ONCE = (("layers",), ("check",), ("restore",), ("runs",), ("explain", "page_faults"), ("export", "thp_always"),
-           ("verify", "vgo-runs/made"), ("import", "big.csv"), ("nodes", "big.csv"), ("ranks", "big.csv"),
-           ("power", "1"), ("config",))  # fmt: skip
+AT_ONCE = (("layers",), ("check",), ("restore",), ("runs",), ("explain", "page_faults"),
+           ("mitigations", "thp_always", "--keep", "all"),
+           ("verify", "vgo-runs/made"), ("analyze", "big.csv", "--read-only"), ("analyze", "big.csv", "--by", "node"),
+           ("analyze", "big.csv", "--by", "rank"),
+           ("compare", "1", "--plan", "0.5"), ("config",))  # fmt: skip
 """Commands that end soon, or refuse what they are given: they are cut off before they do either."""
 needs_model = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="llama_cpp is not installed")
 
@@ -458,8 +460,8 @@ def test_what_was_cut_short_goes_on_as_the_line_says(begin: Begin, tmp_path: Pat
     words = line.partition("go on with: vgo-agent ")[2].split()
     done = subprocess.run([COMMAND, *words, "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    for command in ("verify", "replay"):
-        checked = subprocess.run([COMMAND, command, words[1]], cwd=tmp_path, capture_output=True, text=True)
+    for command in (("verify",), ("verify", "--recompute")):
+        checked = subprocess.run([COMMAND, *command, words[1]], cwd=tmp_path, capture_output=True, text=True)
         assert checked.returncode == 0, checked.stderr
 
 

@@ -265,8 +265,8 @@ def test_a_step_saved_twice_keeps_the_second_and_import_never_writes_over_what_i
     for runs in ("30", "35"):
         done = vgo("measure", "--stop", "count", "--stop-at", runs, "--save", name, *METRIC, program)
         assert done.returncode == 0, done.stderr
-    assert json.loads(vgo("import", name, "--json").stdout)["rows"] == 35
-    refused = vgo("import", name, "--save", name)
+    assert json.loads(vgo("analyze", "--read-only", name, "--json").stdout)["rows"] == 35
+    refused = vgo("analyze", "--read-only", name, "--save", name)
     assert refused.returncode == 1 and "never written over" in refused.stderr
 
 
@@ -302,7 +302,7 @@ def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, 
     rows = json.loads(done.stdout)["rows"]
     failed = sum(row["ok"] == 0 for row in rows)
     assert failed >= 10
-    read = json.loads(vgo("import", name, "--json").stdout)
+    read = json.loads(vgo("analyze", "--read-only", name, "--json").stdout)
     assert read["rows"] == len(rows) - failed
     said = f"{failed} runs failed and do not count: left out."
     assert said in read["notes"]

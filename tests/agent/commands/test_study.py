@@ -104,14 +104,14 @@ def read_by_the_other_commands(here: Run, answer, path: Path) -> None:
     names = [one["setting"] for one in answer["spreads"]]
     compared = here("compare", table, "--condition", f"condition={names[0]},{names[1]}", "--pair", "pair", "--json")
     assert compared.returncode == 0, compared.stderr
-    understood = here("import", table, "--json")
+    understood = here("analyze", "--read-only", table, "--json")
     assert understood.returncode == 0, understood.stderr
     roles = {column["name"]: column["role"] for column in json.loads(understood.stdout)["columns"]}
     assert (roles["binding"], roles["outcome"]) == ("setting", "outcome")
     (one,) = json.loads(here("runs", "--json").stdout)["runs"]
     assert one["when"] and one["verdict"] == f"study: {answer['headline']}"
     assert here("verify", one["folder"]).stdout.startswith("As it was written: 3 events")
-    assert "Runs.csv, answer.json made again from the " in here("replay", one["folder"]).stdout
+    assert "Runs.csv, answer.json made again from the " in here("verify", "--recompute", one["folder"]).stdout
 
 
 @needs_openmp

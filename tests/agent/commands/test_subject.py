@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.cli import Parser
-from vgo_agent.agent.commands import diagnose
+from vgo_agent.agent.commands import COMMANDS
+from vgo_agent.agent.commands.diagnose import DiagnoseCommand
 from vgo_agent.agent.commands.subject import short_name, subject_of
+from vgo_agent.agent.parser import parser_of
 from vgo_agent.agent.settings import UserSettings
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.subject import Subject
 
 
 def subject(*words: str) -> Subject:
-    parser = Parser(prog="vgo-agent diagnose")
-    diagnose.configure(parser)
-    return subject_of(parser.parse_args(words), UserSettings(timeout=3))
+    told = parser_of(COMMANDS["diagnose"]).told(words)
+    assert isinstance(told, DiagnoseCommand)
+    return subject_of(told, UserSettings(timeout=3))
 
 
 @pytest.mark.parametrize(

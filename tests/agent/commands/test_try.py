@@ -107,8 +107,8 @@ def test_what_helps_is_claimed_and_proved(helped):
 
 
 def test_what_was_claimed_can_be_checked_again(helped):
-    for check in ("verify", "replay"):
-        code, out, err = called(check, helped["run_dir"], "--json")
+    for check in (("verify",), ("verify", "--recompute")):
+        code, out, err = called(*check, helped["run_dir"], "--json")
         assert (code, json.loads(out)["ok"]) == (0, True), out + err
 
 
@@ -157,7 +157,7 @@ def test_blocks_are_judged_proved_put_back_and_checked_again(in_blocks):
     assert after == before
     if os.access(STAT_INTERVAL, os.W_OK):
         assert {check["level"] for check in in_blocks["checks"]} == {1, 2}
-    assert called("replay", in_blocks["run_dir"])[0] == 0
+    assert called("verify", "--recompute", in_blocks["run_dir"])[0] == 0
 
 
 def test_a_trusted_file_that_changes_is_no_longer_trusted(answers, tmp_path):
@@ -282,8 +282,8 @@ def test_what_a_person_does_is_waited_for_and_compared_by_whole_runs(answers, tm
     comparison = answer["comparison"]["described"]
     assert "Each run gave 3 samples" in " ".join(comparison["notes"])
     assert comparison["block"] % 3 == 0
-    for check in ("verify", "replay"):
-        assert called(check, answer["run_dir"])[0] == 0
+    for check in (("verify",), ("verify", "--recompute")):
+        assert called(*check, answer["run_dir"])[0] == 0
 
 
 FAULTS = """

@@ -74,7 +74,7 @@ def test_the_report_says_who_chose_each_step_and_the_time_of_day_is_nowhere(run:
 
 
 def test_the_model_writes_the_same_again(vgo: Vgo, run: Path) -> None:
-    done = vgo("replay", "--json", str(run))
+    done = vgo("verify", "--recompute", "--json", str(run))
     answer = json.loads(done.stdout)
     assert done.returncode == 0 and answer["ok"] and answer["note"] == "the model was asked again", done.stderr
     assert answer["reported"] in (run / "report.md").read_text()

@@ -99,5 +99,5 @@ def test_it_plans_a_whole_diagnosis_that_is_replayed_without_it(address: str, vg
     assert said and not [one.passed_over for one in said if "server" in one.passed_over]
     assert any(one.origin == "llama" and one.said for one in decisions)
     assert address not in (run / "transcript.jsonl").read_text()
-    again = json.loads(vgo("replay", "--json", str(run)).stdout)
+    again = json.loads(vgo("verify", "--recompute", "--json", str(run)).stdout)
     assert again["ok"] and again["note"].startswith("what the model wrote was read from the record")

@@ -192,7 +192,7 @@ def test_a_hostile_program_and_layer_under_a_hostile_name_get_an_honest_diagnosi
         legal(record, limits).check(decision.tool, decision.arguments)
         before += decision.said is not None
     assert before and {decision.origin for decision, _, _ in decisions} <= {"llama", FALLBACK.name}
-    assert vgo("replay", str(run.path)).returncode == 0
+    assert vgo("verify", "--recompute", str(run.path)).returncode == 0
     if shipped:
         assert {decision.tool for decision, _, _ in decisions} >= {"measure", "profile"}
         assert len([column for column in columns_of(run) if column.startswith("said.")]) > 20

@@ -152,7 +152,7 @@ def test_the_tree_is_shown_as_what_explains_and_does_not_decide(finished: Finish
 
 def test_a_reader_learns_how_to_verify_and_what_the_run_cost(any_run: FinishedRun) -> None:
     page = _Page(_outputs(any_run)["report.html"])
-    assert f"vgo-agent verify {any_run.run_dir}\nvgo-agent replay {any_run.run_dir}" in page.commands
+    assert f"vgo-agent verify {any_run.run_dir}\nvgo-agent verify {any_run.run_dir} --recompute" in page.commands
     assert any_run.tip in page.text
     assert "63 s, of which 2.5 s (4 %) were not the program" in page.text
 

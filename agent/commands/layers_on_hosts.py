@@ -1,69 +1,36 @@
-"""cluster: what can be measured and mitigated on each host of a cluster, told before anything runs there."""
+"""`layers --on`: what can be measured on each host of a cluster, told before anything else runs there."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..terminal import answer, table
-from .options import add_cluster, add_manners, add_program, add_settings
+from ...knowledge.errors import VgoError
+from ..terminal import table
+from .layers import LayersCommand
 
 if TYPE_CHECKING:
     from ...tools.fleet.host import Host
     from ...tools.fleet.ready import Checked
 
-EPILOG = """\
-examples:
-  vgo-agent cluster check --on tcp://10.0.0.1:8786 -- ./bench.sh
-  vgo-agent cluster check --on slurm.yaml --layer process --layer cgroup -- ./solver
-  vgo-agent measure --on slurm.yaml ./solver
-
-check reaches each worker, runs the program there once, and says for each host which versions, program, layers and
-rights there are, how far its clock is off, and what differs between hosts. It ends with 1 where hosts cannot be used
-or differ; --mixed takes those that can be used, as they are. The file of --on, for a batch system:
-
-  cluster: slurm          # or local, ssh, pbs, lsf, kubernetes; or `scheduler: tls://10.0.0.1:8786` for one that runs
-  nodes: 4
-  host: 10.0.0.1          # where the scheduler listens; loopback unless you say so
-  tls: {ca: ca.pem, cert: me.pem, key: me.key}
-  options: {queue: short, walltime: "01:00:00", cores: 1, memory: 2GiB}   # as dask-jobqueue has them
-"""
 HEADER = ("HOST", "WORKERS", "PYTHON", "KERNEL", "CPU", "CLOCK", "RIGHTS", "TRIAL")
-SETTINGS = ("timeout", "on-failure", "layer", "launcher")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.usage = f"{parser.prog} check --on ADDRESS|FILE [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.add_argument("what", metavar="check", help="look at every host")
-    add_program(parser)
-    add_settings(parser, SETTINGS)
-    add_cluster(parser)
-    add_manners(parser)
-    parser.set_defaults(parser=parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Check."""
-    from ...knowledge.errors import VgoError
+def checked_hosts(told: LayersCommand) -> int:
+    """Look at every host; 1 where some cannot be used, or differ and may not."""
     from ...tools.fleet.where import read_where, refuse_missing
-    from ..settings import effective
     from .subject import subject_of
-    from .try_ import options_after
 
-    options_after(arguments, "what")
-    if arguments.what != "check":
-        raise VgoError(f"There is no `cluster {arguments.what}`; there is `cluster check`.")
-    if not arguments.on:
-        raise VgoError("cluster check needs --on: the address of a Dask scheduler, or a file that names a cluster.")
-    settings, _ = effective(vars(arguments))
-    subject = subject_of(arguments, settings)
+    if told.trust or told.root != Path("/"):
+        raise VgoError("--trust and --root are about this machine, and --on is not: leave one of them out.")
+    settings = told.in_force()
+    subject = subject_of(told, settings)
     refuse_missing(read_where(subject.on))
     from ...tools.fleet.ready import checked
 
-    with checked(subject, settings.layers) as found:
-        answer(summary(found), text(found), arguments.json)
+    with checked(subject, told.names or settings.layers) as found:
+        told.answer(summary(found), text(found))
         usable = bool(found.usable) and (subject.mixed or not (found.problems or found.unlike))
         return 0 if usable else 1
 

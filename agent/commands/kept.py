@@ -1,0 +1,72 @@
+"""`mitigations --keep`: how to make one permanent, as files and options of what sets things at boot or at a start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...knowledge.errors import VgoError
+from ..terminal import folded
+from .mitigations import MitigationsCommand
+
+if TYPE_CHECKING:
+    from ...knowledge.schema import Mitigation
+    from ...tools.mitigation.permanent import PermanentForm
+
+
+def keep(told: MitigationsCommand) -> int:
+    """Print how to keep the one that is named, for the program where there is one."""
+    from ...knowledge.loader import load
+    from ...tools.mitigation.parameters import left_open, with_values
+    from ...tools.mitigation.permanent import permanent
+    from .alone import this_machine
+    from .mitigation_arguments import mitigation_meant, values_meant
+
+    if len(told.names) != 1:
+        raise VgoError(
+            "--keep prints how to keep one mitigation: name it, as in `vgo-agent mitigations nice --keep all`."
+        )
+    known = load()
+    plain = mitigation_meant(told.names[0], known)
+    machine = this_machine(known)
+    given = values_meant(told.param, plain)
+    mitigation = with_values(plain, given, machine, elsewhere=True)
+    kept = permanent(mitigation, machine, told.command, tuple(left_open(plain, given, machine)))
+    ways = [one for one in kept if one.text]
+    if told.keep != "all":
+        kept = tuple(one for one in kept if one.format == told.keep)
+        if not kept[0].text:
+            raise VgoError(_refusal(mitigation, kept[0], ways))
+    text = _everything(mitigation, kept) if told.keep == "all" else kept[0].text
+    values = {"mitigation": mitigation.key, "formats": [vars(one) for one in kept], "steps": list(mitigation.steps)}
+    return told.answer(values, text)
+
+
+def _refusal(mitigation: Mitigation, one: PermanentForm, ways: Sequence[PermanentForm]) -> str:
+    others = " or ".join(way.format for way in ways)
+    by_hand = "explain" if mitigation.steps else "try"
+    cure = f"Keep it with --keep {others}." if others else f"See `vgo-agent {by_hand} {mitigation.key}`."
+    return f"{mitigation.key} cannot be kept as {one.format}: {one.why.rstrip('.')}. {cure}"
+
+
+def _everything(mitigation: Mitigation, kept: Sequence[PermanentForm]) -> str:
+    parts = [_shown(one) for one in kept if one.text]
+    parts = parts or [f"No program keeps {mitigation.name} ({mitigation.key}) by itself."]
+    if mitigation.steps:
+        parts.append("\n".join(["What a person does:", *(folded(f"- {step}") for step in mitigation.steps)]))
+    if without := [one for one in kept if not one.text]:
+        parts.append("\n".join(["Not as:", *map(folded, _reasons(without))]))
+    return "\n\n".join(parts)
+
+
+def _reasons(without: Sequence[PermanentForm]) -> list[str]:
+    """Name the formats that cannot say it, by why."""
+    reasons: dict[str, list[str]] = {}
+    for one in without:
+        reasons.setdefault(one.why, []).append(one.format)
+    return [f"- {', '.join(formats)}: {why}." for why, formats in reasons.items()]
+
+
+def _shown(one: PermanentForm) -> str:
+    notes = [f"# {note}" for note in one.notes] if one.format == "cmdline" else []
+    return "\n".join([f"== {one.format}" + (f": {one.path}" if one.path else ""), *notes, one.text.rstrip("\n")])
