@@ -18,9 +18,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from vgo_agent.agent.render.markdown import markdown_page
 from vgo_agent.agent.report.canvas import standalone
 from vgo_agent.agent.report.fleet_figures import picture
-from vgo_agent.agent.report.machine import HEADER, bound_words, summary_row
+from vgo_agent.agent.report.machine import document
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.resolve import resolve
 from vgo_agent.tools.execution.spawn import Spawner
@@ -111,14 +112,8 @@ def page(compared: MachineComparison, found: Calibrated, size: tuple[str, ...]) 
             "Speed-ups of the whole machine over itself under the quota; a quota that acted as its share alone would "
             f"give {1 / TRUE_QUOTA:.3f} everywhere.",
             "",
-            "![Speed-ups](machine.svg)",
+            markdown_page(document(compared, "machine", picture(compared))).partition("\n")[2].strip(),
             "",
-            f"| {' | '.join(HEADER)} |",
-            f"|{'---|' * len(HEADER)}",
-            *(f"| {' | '.join(summary_row(group))} |" for group in compared.groups),
-            "",
-            *([bound_words(compared.bound), ""] if compared.bound else []),
-            *(f"{note}\n" for note in compared.notes),
             "| program | speed-up | predicted range |",
             "|---|---:|---|",
             *programs,

@@ -50,11 +50,15 @@ class Listing:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table; `digits` are significant ones. Columns of numbers stand at the right."""
+    """A column of a table; `digits` are significant ones. Columns of numbers stand at the right.
+
+    `verbatim`: the name comes from outside; a terminal does not set it in capitals, as it does the others.
+    """
 
     name: str
     unit: str = ""
     digits: int = 4
+    verbatim: bool = False
 
 
 @dataclass(frozen=True)

@@ -184,8 +184,8 @@ al., VarSys 2016).
         """Compare."""
         from ...tools.machine_profile.compare import compare
         from ...tools.machine_profile.form import read_applications
-        from ..report.machine import compared_text
-        from ..report.machine_files import refuse, save
+        from ..render.terminal import terminal_text
+        from ..report.machine import document, refuse, save
 
         if self.save:
             refuse(self.save)
@@ -193,7 +193,7 @@ al., VarSys 2016).
         applications = read_applications(self.applications) if self.applications else ()
         found = compare(a, b, self.rate, applications)
         saved = save(found, self.save) if self.save else ()
-        words = compared_text(found) + "".join(f"\nWritten: {path}" for path in saved)
+        words = terminal_text(document(found)) + "".join(f"\nWritten: {path}" for path in saved)
         return self.answer(found.model_dump(mode="json"), words)
 
 

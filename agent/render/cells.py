@@ -15,9 +15,10 @@ _BESIDE_DIGITS = "+-<≤x–"
 
 
 class WrittenTable(NamedTuple):
-    """A table of words; `right` tells which columns are of numbers."""
+    """A table of words; `right` tells which columns are of numbers, `capitals` is its head for a terminal."""
 
     head: tuple[str, ...]
+    capitals: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[bool, ...]
 
@@ -34,7 +35,8 @@ def written(table: Table) -> WrittenTable:
     texts = [_written(column, its) for column, its in zip(columns, cells, strict=True)]
     rows = tuple(tuple(column[place] for column in texts) for place in range(len(table.rows)))
     head = tuple(one_line(column.name) for column in columns)
-    return WrittenTable(head, rows, tuple(map(_numeric, texts)))
+    capitals = tuple(name if one.verbatim else name.upper() for name, one in zip(head, columns, strict=True))
+    return WrittenTable(head, capitals, rows, tuple(map(_numeric, texts)))
 
 
 def _written(column: TableColumn, cells: Sequence[Cell]) -> list[str]:

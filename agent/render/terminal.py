@@ -47,7 +47,8 @@ def blocks_text(blocks: Sequence[Block], most: int = MOST_ROWS) -> str:
 def _lines(block: Block, most: int) -> Iterator[str]:  # noqa: C901  one case a kind of block
     match block:
         case Headline():
-            yield from filter(None, [one_line(block.title).upper()])
+            verdict, colon, names = one_line(block.title).partition(":")
+            yield from filter(None, [f"{verdict.upper()}{colon}{names}"])
             yield from _folded(block.text)
         case Statement():
             yield from _folded(block.text)
@@ -59,7 +60,7 @@ def _lines(block: Block, most: int) -> Iterator[str]:  # noqa: C901  one case a 
         case Table():
             yield from _folded(block.caption)
             grid = written(block)
-            head, *rows = table([name.upper() for name in grid.head], grid.rows).split("\n")
+            head, *rows = table(grid.capitals, grid.rows).split("\n")
             yield from (head, *_some(rows, most))
         case Command():
             yield from [f"{one_line(block.label)}:"] if block.label else []

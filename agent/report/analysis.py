@@ -1,28 +1,42 @@
-"""An analysis in words for a terminal, and as one object for programs."""
+"""An analysis as a document, and as one object for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ...prompts.render import render
 from ...tools.analysis.analyse import Analyses, GroupAnalysis
 from ...tools.analysis.analysis import Analysis, Finding
+from ...tools.document import (
+    SHARE,
+    Block,
+    Cell,
+    Command,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Section,
+    Statement,
+    Table,
+    TableColumn,
+)
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.statistics.association.clusters import FactorAssociation
-from ..terminal import folded, table
+from ..render.terminal import blocks_text
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 from .remarks import of_form
 
 BESIDE = ", gone beside those above"
 """Of a factor that is no longer linked once the stronger ones are accounted for."""
-MOST_FACTORS = 8
-MOST_ASIDE = 12
 MOST_PAIRS = 3
 MOST_GROUPS = 5
 """Groups told of in full; the others stand in the table of groups."""
-FACTORS = ("FACTOR", "SLOW RUNS", "AUC [95 %]", "PER UNIT", "R2", "LOSS WITHOUT [95 %]", "STABLE", "P", "EVIDENCE")
-GROUPS = ("GROUP", "RUNS", "CV", "VERDICT", "FACTOR", "P")
+FACTORS = ("factor", "slow runs", "AUC [95 %]", "per unit", "R2", "loss without [95 %]", "stable", "p", "evidence")
+Pictures = Mapping[str, str]
+"""SVG by name: distribution, order, factor, tree."""
 
 
 def summary(found: Analyses, recorded: RecordedRuns) -> dict[str, Any]:
@@ -48,20 +62,32 @@ def text(found: Analyses, recorded: RecordedRuns) -> str:
     """Give the words of a terminal: each group in full, or a table of many and the telling ones in full."""
     groups = found.groups
     if len(groups) == 1:
-        return _told(groups[0], recorded)
+        return blocks_text(_group(groups[0], recorded, {}))
     telling = [group for group in groups if group.analysis.verdict == "cause explained"][:MOST_GROUPS]
-    parts = [table(GROUPS, [row(group) for group in groups]), *(_told(group, recorded) for group in telling)]
-    return "\n\n".join(parts)
+    parts = (block for group in telling for block in _group(group, recorded, {}))
+    return blocks_text((_groups(found), *parts))
 
 
-def row(group: GroupAnalysis) -> tuple[str, ...]:
-    """Give one line of the table of groups."""
+def document(found: Analyses, recorded: RecordedRuns, command: str, pictures: Mapping[int, Pictures]) -> Document:
+    """Give the whole page: a table of the groups, then those that have pictures in full, by their place."""
+    told = (block for place, drawn in pictures.items() for block in _group(found.groups[place], recorded, drawn))
+    title = f"{recorded.source}: {found.groups[0].analysis.outcome}"
+    return Document(title, "analysis", (Command(command, "The command that gives this page"), _groups(found), *told))
+
+
+def _groups(found: Analyses) -> Table:
+    """Tabulate the groups, where there are several."""
+    columns = ("group", "runs", TableColumn("CV", SHARE, 2), "verdict", "factor", TableColumn("p", digits=2))
+    rows = [_row(group) for group in found.groups] if len(found.groups) > 1 else ()
+    return Table(columns, rows)
+
+
+def _row(group: GroupAnalysis) -> tuple[Cell, ...]:
     one = group.analysis
     first = next((finding.factor.name for finding in one.findings if finding.factor.visible), "")
-    cv = percent(one.spread.cv, 2) if one.spread else ""
-    shown = one.verdict == "cause explained"
-    p = "" if one.p_adjusted is None else number(one.p_adjusted, 2)
-    return named(group.values), str(one.runs), cv, one.verdict, first if shown else "", p
+    cv = "" if one.spread is None else one.spread.cv
+    shown = first if one.verdict == "cause explained" else ""
+    return named(group.values), one.runs, cv, one.verdict, shown, "" if one.p_adjusted is None else one.p_adjusted
 
 
 def named(values: Mapping[str, Any]) -> str:
@@ -69,33 +95,34 @@ def named(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{column}={value}" for column, value in values.items())
 
 
-def sentences(one: Analysis) -> dict[str, Any]:
-    """What the terminal and the page say alike."""
-    return {
-        "verdict": one.verdict,
-        "reason": one.reason,
-        "runs": _runs(one),
-        "form": list(of_form(one.shape, one.unit)) if one.shape else [],
-        "classes": _classes(one),
-        "interactions": list(_interactions(one)),
-        "steps": list(_steps(one)),
-    }
+def folder_of(group: GroupAnalysis) -> str:
+    """Name the folder of the files of a group, with a slash at its end; empty where there are no groups."""
+    if not group.values:
+        return ""
+    return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', named(group.values))[:100].strip('-.') or 'group'}/"
 
 
-def _told(group: GroupAnalysis, recorded: RecordedRuns) -> str:
+def _group(group: GroupAnalysis, recorded: RecordedRuns, pictures: Pictures) -> tuple[Block, ...]:
+    """Tell one group; under its name, where there are several."""
     one = group.analysis
-    aside = [f"{name}: {reason}" for name, reason in one.set_aside.items()]
-    more = [f"... and {len(aside) - MOST_ASIDE} more (--json names all)"] if len(aside) > MOST_ASIDE else []
-    words = render(
-        "analysis.txt.j2",
-        where=f" ({named(group.values)})" if group.values else "",
-        factors=_factor_table(one),
-        tree=_tree(one),
-        set_aside=[*aside[:MOST_ASIDE], *more],
-        notes=[*recorded.notes, *one.warnings],
-        **sentences(one),
+
+    def figure(name: str, caption: str, words: str = "") -> Figure:
+        return Figure(f"{folder_of(group)}{name}", pictures.get(name, ""), caption, words)
+
+    aside = tuple((f"`{name}`", reason) for name, reason in one.set_aside.items())
+    blocks: tuple[Block, ...] = (
+        Headline(one.verdict.capitalize(), one.reason),
+        *map(Statement, (_runs(one), *(of_form(one.shape, one.unit) if one.shape else ()), _classes(one))),
+        figure("distribution", "Runs by outcome."),
+        figure("order", "Runs in the order they were made."),
+        _factors(one, figure),
+        *map(Statement, _interactions(one)),
+        *_tree(one, figure),
+        Section("Set aside", (Facts(aside),), folded=True),
+        *map(Note, (*recorded.notes, *one.warnings)),
+        *(Note(step, "Next") for step in _steps(one)),
     )
-    return folded(words)
+    return (Section(named(group.values), blocks),) if group.values else blocks
 
 
 def _runs(one: Analysis) -> str:
@@ -160,11 +187,10 @@ def factors(one: Analysis) -> tuple[str, list[tuple[str, ...]]]:
     return "Nearest to a link, none of them by more than luck", [_factor(finding) for finding in one.findings[:3]]
 
 
-def _factor_table(one: Analysis) -> str:
+def _factors(one: Analysis, figure: Callable[[str, str], Figure]) -> Section:
     title, rows = factors(one)
-    more = len(rows) - MOST_FACTORS
-    rest = f"\n... and {more} more (--json names all)" if more > 0 else ""
-    return f"{title}:\n{table(FACTORS, rows[:MOST_FACTORS])}{rest}" if rows else ""
+    drawn = [figure("factor", "Each mark is a run; the dotted line is the best straight one.")]
+    return Section(title, (*(drawn if title == "Factors" else ()), Table(FACTORS, rows)))
 
 
 def _factor(finding: Finding) -> tuple[str, ...]:
@@ -190,19 +216,12 @@ def _auc(one: FactorAssociation) -> str:
     return f"{one.auc:.2f} [{one.auc_low:.2f}, {one.auc_high:.2f}]"
 
 
-def tree_title(one: Analysis) -> str:
-    """Say how good the tree is, on the runs it knows and on others; empty without one."""
-    if one.tree is None or len(one.tree.nodes) < 2:
-        return ""
-    unseen = (
-        "not cross-validated" if one.tree.cross_validated is None else f"{one.tree.cross_validated:.2f} on unseen runs"
-    )
-    return f"Balanced accuracy {one.tree.in_sample:.2f} in-sample, {unseen}."
-
-
-def _tree(one: Analysis) -> str:
-    title = tree_title(one)
+def _tree(one: Analysis, figure: Callable[[str, str, str], Figure]) -> Iterator[Section]:
+    """Say how good the tree is, on the runs it knows and on others."""
     # Where nothing is visible a tree only tempts: --json and --save have it.
-    if one.tree is None or not title or one.verdict != "cause explained":
-        return ""
-    return f"A tree that explains. {title}\n{one.tree.text().rstrip()}"
+    if one.tree is None or len(one.tree.nodes) < 2 or one.verdict != "cause explained":
+        return
+    seen = one.tree.cross_validated
+    unseen = "not cross-validated" if seen is None else f"{seen:.2f} on unseen runs"
+    title = f"Balanced accuracy {one.tree.in_sample:.2f} in-sample, {unseen}."
+    yield Section("A tree that explains", (Statement(title), figure("tree", "", one.tree.text())))

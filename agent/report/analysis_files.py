@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
-from ...prompts.render import render
-from ...tools.analysis.analyse import Analyses, GroupAnalysis
+from ...tools.analysis.analyse import Analyses
 from ...tools.analysis.analysis import Analysis
 from ...tools.recorded.design import Observations
 from ...tools.recorded.recorded import RecordedRuns
-from . import analysis as words
+from ..render.files import document_files
+from .analysis import document, folder_of, summary
 from .canvas import standalone
 from .figures import Flags, Outcomes, distribution, run_order, scatter
 from .numbers import number
@@ -35,21 +33,16 @@ def save(
     folder: Path,
 ) -> None:
     """Write everything into a folder, which is made."""
-    files = {"analysis.json": json.dumps(words.summary(found, recorded), indent=2) + "\n"}
-    told = []
+    files = {"analysis.json": json.dumps(summary(found, recorded), indent=2) + "\n"}
+    pictures = {}
     for place in _pictured(found):
-        group = found.groups[place]
-        drawn = _pictures(group.analysis, parts[place][1])
-        files |= _files(f"{_name(group)}/" if group.values else "", group.analysis, drawn)
-        told.append(_told(group, drawn))
-    files["analysis.html"] = render(
-        "analysis.html.j2",
-        title=f"{recorded.source}: {found.groups[0].analysis.outcome}",
-        command=command,
-        rows=[words.row(group) for group in found.groups],
-        groups=told,
-    )
-    save_files(folder, files)
+        one, within = found.groups[place].analysis, folder_of(found.groups[place])
+        pictures[place] = _pictures(one, parts[place][1])
+        files |= {f"{within}{name}.svg": standalone(svg) for name, svg in pictures[place].items()}
+        if one.tree:
+            files[f"{within}tree.txt"] = one.tree.text()
+            files[f"{within}tree.json"] = one.tree.model_dump_json(indent=2) + "\n"
+    save_files(folder, files | document_files(document(found, recorded, command, pictures), "analysis"))
 
 
 def _pictured(found: Analyses) -> list[int]:
@@ -58,17 +51,6 @@ def _pictured(found: Analyses) -> list[int]:
         range(len(found.groups)), key=lambda place: found.groups[place].analysis.verdict != "cause explained"
     )
     return sorted(order[:MOST_PICTURED])
-
-
-def _name(group: GroupAnalysis) -> str:
-    return re.sub(r"[^A-Za-z0-9._=-]+", "-", words.named(group.values))[:100].strip("-.") or "group"
-
-
-def _files(within: str, one: Analysis, drawn: Mapping[str, str]) -> dict[str, str]:
-    files = {f"{within}{name}.svg": standalone(svg) for name, svg in drawn.items()}
-    if one.tree:
-        files |= {f"{within}tree.txt": one.tree.text(), f"{within}tree.json": one.tree.model_dump_json(indent=2) + "\n"}
-    return files
 
 
 def _pictures(one: Analysis, design: Observations) -> dict[str, str]:
@@ -98,21 +80,3 @@ def _slow(one: Analysis, steady: Observations) -> Flags | None:
         return None
     beyond = steady.outcome > one.classes.cut if one.lower_is_better else steady.outcome < one.classes.cut
     return np.asarray(beyond, dtype=np.bool_)
-
-
-def _told(group: GroupAnalysis, drawn: Mapping[str, str]) -> dict[str, Any]:
-    one = group.analysis
-    title, rows = words.factors(one)
-    # Where nothing is visible a tree only tempts.
-    shown = ("distribution", "order", *(("factor", "tree") if one.verdict == "cause explained" else ()))
-    return {
-        **words.sentences(one),
-        "where": f": {words.named(group.values)}" if group.values else "",
-        "notes": one.warnings,
-        "factors_title": title,
-        "head": words.FACTORS,
-        "factors": rows,
-        "tree": words.tree_title(one),
-        "set_aside": one.set_aside,
-        "pictures": {name: Markup(drawn.get(name, "")) for name in shown},
-    }

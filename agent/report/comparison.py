@@ -4,82 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence, word
 from ...tools.comparison import MEASURES, Stratified, direction
+from ...tools.document import Block, Headline, Note, Statement, Table, TableColumn
 from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm, ContrastedCells
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
-from ..terminal import folded, table
+from ..render.terminal import blocks_text
 from .numbers import ABSENT, number, p_cell, p_value, percent, quantity, ratio, statistic_name
 
-MOST_DIFFERENCES = 20
 LONGEST = 40
 """Characters of a fact that are shown."""
-ARMS = ("ARM", "RUNS", "SPREAD RATIO", "LEVEL", "SD RATIO", "CV RATIO", "MEAN RATIO", "P, ALONE", "VERDICT")
+ARMS = ("arm", "runs", "spread ratio", "level", "SD ratio", "CV ratio", "mean ratio", "p, alone", "verdict")
 
 
 def text(found: Contrasted) -> str:
     """Give the words of a terminal: one arm in full, or a line for each of several."""
-    words = _one(found, found.arms[0]) if len(found.arms) == 1 else _several(found)
-    return folded(words)
+    return blocks_text(tuple(_one(found, found.arms[0]) if len(found.arms) == 1 else _several(found)))
 
 
-def _one(found: Contrasted, arm: ContrastedArm) -> str:
+def _one(found: Contrasted, arm: ContrastedArm) -> Iterator[Block]:
     one = arm.described
-    return render(
-        "comparison.txt.j2",
-        verdict=in_a_word(arm.spread),
-        names=f": {arm.name} against {found.baseline}",
-        sentence=_sentence(found, arm),
-        table=table(("", found.baseline, arm.name, "RATIO [95 %]"), [_row(r, arm, found.unit) for r in one.ratios]),
-        tests=list(_tests(found, arm)),
-        differs=_differs(found),
-        facts=_facts(found),
-        notes=[*found.notes, *one.notes, *_gaps(found)],
-        steps=list(_steps(arm)),
-    )
+    yield Headline(f"{in_a_word(arm.spread)}: {arm.name} against {found.baseline}", _sentence(found, arm))
+    arms = [TableColumn(name, verbatim=True) for name in (found.baseline, arm.name)]
+    columns: tuple[TableColumn | str, ...] = ("", *arms, "ratio [95 %]")
+    yield Table(columns, [_row(ratio, arm, found.unit) for ratio in one.ratios])
+    yield from map(Statement, _tests(found, arm))
+    yield from _systems(found)
+    yield from map(Note, (*found.notes, *one.notes, *_gaps(found)))
+    yield from (Note(step, "Next") for step in _steps(arm))
 
 
-def _several(found: Contrasted) -> str:
+def _several(found: Contrasted) -> Iterator[Block]:
     said = [direction(arm.spread) for arm in found.arms]
     less, more = said.count("less"), said.count("more")
-    inner = dict.fromkeys(note for arm in found.arms for note in arm.described.notes)
-    return render(
-        "comparison.txt.j2",
-        verdict=f"{less} of {len(found.arms)} {word('less')}",
-        names=f" than {found.baseline}",
-        sentence=f"{more} {word('more')}, {len(said) - less - more} without a claim; {_metric(found)}.",
-        table=table(ARMS, [_arm(found, arm) for arm in found.arms]),
-        tests=["LEVEL is what is left to each arm, so that all are right together as asked for (Holm)."],
-        differs=_differs(found),
-        facts=_facts(found),
-        notes=[*found.notes, *_disagreeing(found), *inner, *_gaps(found)],
-        steps=[],
+    without = len(said) - less - more
+    yield Headline(
+        f"{less} of {len(found.arms)} {word('less')}: against {found.baseline}",
+        f"{more} {word('more')}, {without} without a claim; {_metric(found)}.",
     )
+    yield Table(ARMS, [_arm(found, arm) for arm in found.arms])
+    yield Statement("LEVEL is what is left to each arm, so that all are right together as asked for (Holm).")
+    yield from _systems(found)
+    inner = dict.fromkeys(note for arm in found.arms for note in arm.described.notes)
+    yield from map(Note, (*found.notes, *_disagreeing(found), *inner, *_gaps(found)))
 
 
 def by_cell(found: ContrastedCells) -> str:
     """Give the words of a comparison within cells: for each arm what all say together, then a line a cell."""
-    return "\n\n".join(folded("\n\n".join(_cells(found, name, one))) for name, one in found.arms.items())
+    return blocks_text([block for name, one in found.arms.items() for block in _cells(found, name, one)])
 
 
-def _cells(found: ContrastedCells, name: str, one: Stratified) -> Iterator[str]:
+def _cells(found: ContrastedCells, name: str, one: Stratified) -> Iterator[Block]:
     together, names = one.together, Names(found.baseline, name, found.lower_is_better)
     said = sentence(together, names) if isinstance(together, Claim) else f"Not taken together: {together.why}."
     without = len(one.cells) - together.units[0]
     apart = f", {without} of them without a ratio" if without else ""
     cells = f"{len(one.cells)} cells of {', '.join(found.columns)}{apart}; {_metric(found)}."
-    yield f"{in_a_word(together).upper()}: {name} against {found.baseline}\n{said} {cells}"
+    yield Headline(f"{in_a_word(together)}: {name} against {found.baseline}", f"{said} {cells}")
     if one.disagree:
         sides = (one.of("less"), one.of("more"))
         told = "; ".join(f"{in_a_word(one.cells[side[0]])} in {listed(side, 8)}" for side in sides)
-        yield f"The cells disagree: {told}. What they say together is no advice for any of them."
+        yield Statement(f"The cells disagree: {told}. What they say together is no advice for any of them.")
     rows = [(cell, _units(claim), interval(claim), in_a_word(claim)) for cell, claim in one.cells.items()]
-    yield table(("CELL", "UNITS", "SPREAD RATIO", "VERDICT"), rows)
-    notes = [*(f"{cell} is left out: {why}" for cell, why in found.left_out[name].items()), *found.notes]
-    if notes:
-        yield "\n".join(f"Note: {note}" for note in notes)
+    yield Table(("cell", "units", "spread ratio", "verdict"), rows)
+    yield from map(Note, (*(f"{cell} is left out: {why}" for cell, why in found.left_out[name].items()), *found.notes))
 
 
 def _units(claim: Claim | TooFew) -> str:
@@ -152,19 +141,15 @@ def _arm(found: Contrasted, arm: ContrastedArm) -> tuple[str, ...]:
     )
 
 
-def _differs(found: Contrasted) -> str:
+def _systems(found: Contrasted) -> Iterator[Block]:
     """Lay out what differs in the systems under test."""
-    names = [found.baseline, *(arm.name for arm in found.arms)]
-    rows = [(fact.name, *(_short(value) for value in fact.values)) for fact in found.systems.differs]
-    more = f"\n... and {len(rows) - MOST_DIFFERENCES} more (--json names all)" if len(rows) > MOST_DIFFERENCES else ""
-    return f"{table(('DIFFERS', *names), rows[:MOST_DIFFERENCES])}{more}" if rows else ""
-
-
-def _facts(found: Contrasted) -> str:
-    equal = len(found.systems.equal)
-    if not equal and not found.systems.differs:
-        return "Nothing is known about the systems under test."
-    return f"{number(equal)} known facts of the systems under test are equal (--json names them)." if equal else ""
+    equal, differs = len(found.systems.equal), found.systems.differs
+    names = (TableColumn(name, verbatim=True) for name in (found.baseline, *(arm.name for arm in found.arms)))
+    yield Table(("differs", *names), [(fact.name, *map(_short, fact.values)) for fact in differs])
+    if equal:
+        yield Statement(f"{number(equal)} known facts of the systems under test are equal (--json names them).")
+    elif not differs:
+        yield Statement("Nothing is known about the systems under test.")
 
 
 def _short(value: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...knowledge.errors import VgoError
+from ...tools.document import Block, Document, Facts, Figure, Note, Section, Statement, Table
 from ...tools.machine_profile.compare import (
     OUTLIER_RULE,
     BootstrapEstimate,
@@ -18,12 +21,11 @@ from ...tools.machine_profile.compare import (
 )
 from ...tools.machine_profile.form import Calibrated, Profile, Quota, Range, Unmatched
 from ...tools.machine_profile.quota import docker_flag
-from ..terminal import folded, table
+from ..render.terminal import blocks_text
+from ..terminal import table
 
-HEADER = ("GROUP", "STRESSORS", "LEAST", "QUARTILE", "MEDIAN", "QUARTILE", "GREATEST")
-RATIO_HEADER = ("STRESSOR", "GROUP", "SPEED-UP", "95 %", "")
 BAR, BINS = 40, 12
-APART = "Only the CPU stressors bound CPU-bound programs; the other groups stand apart."
+_APART = "Only the CPU stressors bound CPU-bound programs; the other groups stand apart."
 
 
 def quota_words(quota: Quota | None) -> str:
@@ -50,28 +52,60 @@ def profiled_values(one: Profile, path: Path) -> dict[str, Any]:
 def profiled_text(one: Profile, path: Path) -> str:
     """Say what was measured."""
     counts = ", ".join(f"{count} {group}" for group, count in Counter(one.battery.stressors.values()).items())
-    lines = [
-        f"{path}: {one.system.name} ({one.system.cpu}, stress-ng {one.system.stress_ng}), "
-        f"{quota_words(one.battery.quota)}",
-        f"{len(one.runs)} runs of {one.battery.seconds:g} s; stressors: {counts}.",
-    ]
-    if one.battery.quota:
-        lines.append(f"The quota stopped {sum(run.throttled > 0 for run in one.runs)} of them.")
+    quota, system = one.battery.quota, one.system
+    throttled = f"The quota stopped {sum(run.throttled > 0 for run in one.runs)} of them." if quota else ""
     failed = [name for name in one.battery.stressors if name not in one.rates("real")]
-    lines += [f"No result: {name} ({one.why_missing(name)})" for name in failed]
-    return "\n".join(lines)
+    lines = (
+        f"{path}: {system.name} ({system.cpu}, stress-ng {system.stress_ng}), {quota_words(quota)}",
+        f"{len(one.runs)} runs of {one.battery.seconds:g} s; stressors: {counts}.",
+        throttled,
+        *(f"No result: {name} ({one.why_missing(name)})" for name in failed),
+    )
+    return blocks_text([Statement(line) for line in lines])
 
 
-def compared_text(found: MachineComparison) -> str:
-    """Give the whole comparison as text."""
-    parts = [title(found), table(HEADER, [summary_row(one) for one in found.groups]), folded(APART)]
-    parts += [histogram([one.speed_up.value for one in found.ratios if one.group == "cpu"], "CPU stressors")]
-    parts += [folded(line) for line in said(found)]
-    parts += [table(RATIO_HEADER, [ratio_row(one) for one in found.ratios])]
-    return "\n\n".join(part for part in parts if part)
+def document(found: MachineComparison, name: str = "machine", picture: str = "") -> Document:
+    """Give the whole comparison; `picture` is SVG, which stands beside a Markdown page under `name`."""
+    bars = histogram([one.speed_up.value for one in found.ratios if one.group == "cpu"], "CPU stressors")
+    group_columns = ("group", "stressors", "least", "quartile", "median", "quartile", "greatest")
+    ratio_columns = ("stressor", "group", "speed-up", "95 %", "")
+    return Document(
+        "Machine profiles compared",
+        "machine",
+        (
+            Statement(_title(found)),
+            Figure(name, picture, "Speed-ups of the stressors.", bars),
+            Table(group_columns, [_summary_row(one) for one in found.groups]),
+            Statement(_APART),
+            Section("", (*map(Statement, _said(found)), *map(Note, found.notes))),
+            Section("Every stressor", (Table(ratio_columns, [_ratio_row(one) for one in found.ratios]),)),
+        ),
+    )
 
 
-def title(found: MachineComparison) -> str:
+ENDINGS = (".md", ".html")
+
+
+def refuse(path: Path) -> None:
+    """Refuse early what cannot be written at the end."""
+    if path.suffix not in ENDINGS:
+        raise VgoError(f"--save {path} has no known ending: name it *.md or *.html.")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise VgoError(f"--save {path}: its folder is missing or cannot be written; choose another place.")
+
+
+def save(found: MachineComparison, path: Path) -> list[Path]:
+    """Write the page, and beside a Markdown page its picture; return the files."""
+    from ..render.files import document_files
+    from .fleet_figures import picture
+    from .saving import save_files
+
+    files = document_files(document(found, path.stem, picture(found)), path.stem)
+    kept = {".md": (".md", ".svg"), ".html": (".html",)}[path.suffix]
+    return save_files(path.parent, {name: text for name, text in files.items() if name.endswith(kept)})
+
+
+def _title(found: MachineComparison) -> str:
     """Name both machines and the rate."""
     kind = "real time" if found.rate == "real" else "CPU time"
     return (
@@ -80,9 +114,9 @@ def title(found: MachineComparison) -> str:
     )
 
 
-def said(found: MachineComparison) -> list[str]:
-    """Give the sentences: the bound, the applications, outliers, what is missing, notes."""
-    lines = [bound_words(found.bound)] if found.bound else []
+def _said(found: MachineComparison) -> list[str]:
+    """Give the sentences: the bound, the applications, outliers, what is missing."""
+    lines = [_bound_words(found.bound)] if found.bound else []
     if found.applications:
         inside = sum(one.inside for one in found.applications)
         lines.append(f"{inside} of {len(found.applications)} applications lie within that range.")
@@ -91,17 +125,16 @@ def said(found: MachineComparison) -> list[str]:
             for one in found.applications
             if not one.inside
         ]
-    for one in found.groups:
-        if one.outliers:
-            lines.append(
-                f"Outliers of group {one.group}: {', '.join(one.outliers)} ({OUTLIER_RULE}). They are kept; without "
-                f"them the range is {one.least_inside:.3g} to {one.greatest_inside:.3g}."
-            )
-    lines += [f"No ratio for {name}: {why}." for name, why in found.missing.items()]
-    return [*lines, *(f"Note: {note}" for note in found.notes)]
+    lines += [
+        f"Outliers of group {one.group}: {', '.join(one.outliers)} ({OUTLIER_RULE}). They are kept; without "
+        f"them the range is {one.least_inside:.3g} to {one.greatest_inside:.3g}."
+        for one in found.groups
+        if one.outliers
+    ]
+    return [*lines, *(f"No ratio for {name}: {why}." for name, why in found.missing.items())]
 
 
-def bound_words(bound: GroupSummary) -> str:
+def _bound_words(bound: GroupSummary) -> str:
     """Say what is predicted."""
     low, high = bound.least.value, bound.greatest.value
     return (
@@ -110,20 +143,20 @@ def bound_words(bound: GroupSummary) -> str:
     )
 
 
-def summary_row(one: GroupSummary) -> tuple[str, ...]:
+def _summary_row(one: GroupSummary) -> tuple[str, ...]:
     """Lay out a group."""
     five = (one.least, one.quartile_1, one.median, one.quartile_3, one.greatest)
-    return (one.group, str(one.stressors), *map(interval_words, five))
+    return (one.group, str(one.stressors), *map(_interval_words, five))
 
 
-def ratio_row(one: StressorRatio) -> tuple[str, ...]:
+def _ratio_row(one: StressorRatio) -> tuple[str, ...]:
     """Lay out a stressor."""
     value = one.speed_up
     bounds = f"{value.low:.3g} to {value.high:.3g}" if value.low is not None else "one repetition"
     return (one.stressor, one.group, f"{value.value:.3g}", bounds, "outlier" if one.outlier else "")
 
 
-def interval_words(one: BootstrapEstimate) -> str:
+def _interval_words(one: BootstrapEstimate) -> str:
     """Write a number with its interval."""
     return f"{one.value:.3g}" if one.low is None else f"{one.value:.3g} [{one.low:.3g}, {one.high:.3g}]"
 
@@ -147,17 +180,26 @@ MOST_NAMED = 12
 def calibrated_text(found: Calibrated, path: Path) -> str:
     """Give the whole answer as text."""
     one = found.calibration
-    parts = [
-        f"{headline(found)}, {quota_words(one.quota)}.",
-        table(("SPEED-UP OVER THE BASE", "LEAST", "MEDIAN", "GREATEST", "WIDTH"), rows(found)),
-        table(("STEP", "CPUS", "STRESSORS", "MEDIAN SPEED-UP"), step_rows(found)),
-        *map(folded, sentences(found)),
-        f"cgroup v2:  cpu.max = {one.quota.quota_us} {one.quota.period_us}\n"
-        f"cgroup v1:  cpu.cfs_quota_us = {one.quota.quota_us}, cpu.cfs_period_us = {one.quota.period_us}\n"
-        f"container:  {docker_flag(one.quota)}\n"
-        f"here:  vgo-agent machine run --like {path} -- COMMAND",
+    ranges = (_range("without the quota", found.before), _range(_with_it(found), found.after))
+    steps = [
+        (str(number), f"{step.quota.cpus:.4g}", str(step.stressors), f"{step.median:.3g}")
+        for number, step in enumerate(found.steps, 1)
     ]
-    return "\n\n".join(parts)
+    ways = (
+        ("cgroup v2", f"cpu.max = {one.quota.quota_us} {one.quota.period_us}"),
+        ("cgroup v1", f"cpu.cfs_quota_us = {one.quota.quota_us}, cpu.cfs_period_us = {one.quota.period_us}"),
+        ("container", docker_flag(one.quota)),
+        ("here", f"vgo-agent machine run --like {path} -- COMMAND"),
+    )
+    blocks: tuple[Block, ...] = (
+        Statement(f"{headline(found)}, {quota_words(one.quota)}."),
+        Table(("speed-up over the base", "least", "median", "greatest", "width"), ranges),
+        Table(("step", "CPUs", "stressors", "median speed-up"), steps),
+        *map(Statement, _sentences(found)),
+        *map(Note, found.notes),
+        Facts(ways),
+    )
+    return blocks_text(blocks)
 
 
 def headline(found: Calibrated) -> str:
@@ -167,27 +209,14 @@ def headline(found: Calibrated) -> str:
     return f"{one.here.name} with {share} is most like {one.base.name}"
 
 
-def rows(found: Calibrated) -> list[tuple[str, ...]]:
-    """Lay out the range before and after."""
-    return [_range("without the quota", found.before), _range(_with_it(found), found.after)]
-
-
 def _with_it(found: Calibrated) -> str:
     """Say where the runs were made that its row is computed from, as the last step moves the quota once more."""
     last, chosen = found.steps[-1].quota.cpus, found.calibration.quota.cpus
     return "with it" if last == chosen else f"with it, computed from runs at {last:.4g} CPUs"
 
 
-def step_rows(found: Calibrated) -> list[tuple[str, ...]]:
-    """Lay out the search."""
-    return [
-        (str(number), f"{step.quota.cpus:.4g}", str(step.stressors), f"{step.median:.3g}")
-        for number, step in enumerate(found.steps, 1)
-    ]
-
-
-def sentences(found: Calibrated) -> list[str]:
-    """Say what is not matched, what failed and what makes it doubtful."""
+def _sentences(found: Calibrated) -> list[str]:
+    """Say what is not matched and what failed."""
     cpu = [one for one in found.unmatched if one.group == "cpu"]
     others = [one for one in found.unmatched if one.group != "cpu"]
     lines = ["Every CPU stressor comes within 10 % of the base."] if not cpu else []
@@ -195,8 +224,7 @@ def sentences(found: Calibrated) -> list[str]:
         lines.append(f"Not matched, more than 10 % off the base: {_named(cpu)}. No quota fits every instruction mix.")
     if others:
         lines.append(f"Of the {found.apart} stressors of other groups, off the base: {_named(others)}.")
-    lines += [f"No result for {name}: {why}." for name, why in found.failed.items()]
-    return [*lines, *(f"Note: {note}" for note in found.notes)]
+    return [*lines, *(f"No result for {name}: {why}." for name, why in found.failed.items())]
 
 
 def _range(name: str, one: Range) -> tuple[str, ...]:

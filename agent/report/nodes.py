@@ -45,7 +45,7 @@ def document(
     """Put everything in words; `remarks` are of the file that was read."""
     effect = list(_effects(pooled)) if pooled else []
     explained = found.within.verdict == "cause explained"
-    factors_within = Table([name.lower() for name in FACTORS], factors(found.within)[1][:5] if explained else [])
+    factors_within = Table(FACTORS, factors(found.within)[1][:5] if explained else [])
     linked: tuple[Block, ...] = (
         _within(found),
         factors_within,

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...tools.document import Facts, Note, Section, Statement, Table
 from ...tools.recorded.columns import listed
 from ...tools.recorded.outline import ColumnOutline, Outline
-from ..terminal import folded, table
+from ..render.terminal import blocks_text
 from .numbers import number
 
-HEADER = ("COLUMN", "KIND", "ROLE", "UNIT", "MISSING", "DISTINCT", "MIN", "MEDIAN", "MAX")
-MOST_COLUMNS = 60
-"""Columns that are shown; --json has all."""
-MOST_ASIDE = 30
-MOST_SYSTEM = 12
+COLUMNS = ("column", "kind", "role", "unit", "missing", "distinct", "min", "median", "max")
 LONGEST = 100
 """Characters of one value that describes the system."""
 
 
 def text(found: Outline, saved: Sequence[str], following: str) -> str:
     """Give format, outcome and order, the columns, what is left out, the system, and how to go on."""
-    rows = [_row(column) for column in found.columns[:MOST_COLUMNS]]
-    more = len(found.columns) - len(rows)
-    aside = [f"{column.name}: {column.set_aside}" for column in found.columns if column.set_aside]
-    facts = [f"{key}: {' '.join(value.split())[:LONGEST]}" for key, value in found.system.items()]
-    parts = [
-        folded("\n".join(_head(found))),
-        table(HEADER, rows) + (f"\n... and {more} columns more: --json shows them all." if more > 0 else ""),
-        _first("Set aside:", aside, MOST_ASIDE, "more"),
-        _first("System under test:", facts, MOST_SYSTEM, "facts more"),
-        folded("\n".join(f"Note: {note}" for note in found.notes)),
-        "\n".join([*(f"Saved: {path}" for path in saved), f"Next:  {following}"]),
-    ]
-    return "\n\n".join(filter(None, parts))
+    aside = tuple((column.name, column.set_aside) for column in found.columns if column.set_aside)
+    facts = tuple((key, " ".join(value.split())[:LONGEST]) for key, value in found.system.items())
+    words = blocks_text(
+        (
+            *map(Statement, _head(found)),
+            Table(COLUMNS, [_row(column) for column in found.columns]),
+            Section("Set aside", (Facts(aside),), folded=True),
+            Section("System under test", (Facts(facts),), folded=True),
+            *map(Note, found.notes),
+        )
+    )
+    return "\n".join([words, "", *(f"Saved: {path}" for path in saved), f"Next:  {following}"])
 
 
 def _head(found: Outline) -> Iterator[str]:
@@ -64,8 +60,3 @@ def _row(column: ColumnOutline) -> tuple[str, ...]:
         *counts,
         *("" if value is None else number(value, 6) for value in (column.low, column.median, column.high)),
     )
-
-
-def _first(head: str, lines: Sequence[str], most: int, more: str) -> str:
-    rest = [f"  ... and {len(lines) - most} {more}: --json shows them all."] if len(lines) > most else []
-    return "\n".join([head, *(f"  {line}" for line in lines[:most]), *rest]) if lines else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...tools.document import Note, Statement, Table
+from ...tools.document import Note, Statement, Table, TableColumn
 from ...tools.surface.axes import Level
 from ...tools.surface.best import Best, PredictedCell
 from ...tools.surface.explain import Slice
@@ -73,7 +73,7 @@ def of_slice(surface: Surface, found: Slice) -> str:
     columns = [[_shown(surface, value) for value in row] for row in found.values]
     rows = [(_level(level), *(column[place] for column in columns)) for place, level in enumerate(found.levels[0])]
     title = f"{found.response} over {' x '.join(found.axes)}{held}"
-    return blocks_text((Statement(title), Table((" \\ ".join(found.axes), *across), rows)))
+    return blocks_text((Statement(title), Table([_given(name) for name in (" \\ ".join(found.axes), *across)], rows)))
 
 
 def configuration(config: Mapping[str, Level]) -> str:
@@ -113,4 +113,8 @@ def _table(fitted: Fitted, cells: Sequence[PredictedCell], caption: str = "") ->
         cv = ABSENT if not one.mean else percent(sd / abs(one.mean))
         shown = (_shown(fitted.response, one.response), mean, *[cv] * of_cv, "" if one.measured else "not measured")
         rows.append((*map(_level, one.config.values()), *shown))
-    return Table((*record.columns, record.response, "mean", *["CV"] * of_cv, ""), rows, caption)
+    return Table((*map(_given, record.columns), record.response, "mean", *["CV"] * of_cv, ""), rows, caption)
+
+
+def _given(name: str) -> TableColumn:
+    return TableColumn(name, verbatim=True)

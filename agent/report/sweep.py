@@ -148,7 +148,7 @@ def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
 
 
 def _cells(sweep: Sweep, cells: Sequence[Row], unit: str) -> Table:
-    parameters = [TableColumn(name) for name in sweep.space.parameters]
+    parameters = [TableColumn(name, verbatim=True) for name in sweep.space.parameters]
     numbers = (TableColumn("mean", unit), "SD [95 %]", TableColumn("CV", SHARE, 3), TableColumn("p99", unit))
     return Table(("cell", *parameters, "runs", *numbers, "note"), [_line(row, unit) for row in cells])
 

@@ -61,7 +61,7 @@ def test_with_a_mapping_everything_is_understood_and_said_in_words(vgo: Vgo, tmp
     said = vgo("analyze", "--read-only", "runs.csv", "--mapping", "map.yaml").stdout
     assert "runs.csv: csv, 30 rows, 6 columns." in said
     assert "Outcome: time_s in s, lower is better." in said and "Order: that of the file." in said
-    assert "  same: constant (always 3)" in said and "  cpu: Some CPU" in said
+    assert "  same  constant (always 3)" in said and "  cpu  Some CPU" in said
     assert said.endswith("Next:  vgo-agent analyze runs.csv --mapping map.yaml\n")
     rows = {line.split()[0]: line.split()[1:4] for line in said.splitlines() if "  " in line and line[0] != " "}
     assert rows["temp"] == ["number", "factor", "C"] and rows["host"][:2] == ["text", "setting"]

@@ -171,14 +171,15 @@ def test_what_is_empty_is_left_out() -> None:
 
 def test_sentences_stand_line_by_line_and_tables_apart() -> None:
     blocks = (
-        Headline("steadier", "B is steadier."),
-        Table(("arm", "runs"), (("A", 3), ("B", 12))),
+        Headline("steadier: b against a", "b is steadier."),
+        Table((TableColumn("arm A", verbatim=True), "runs"), (("A", 3), ("B", 12))),
         Statement("One."),
         Note("two."),
         Section("More", (Facts((("a", "x"), ("long", "y"))), Command("make", "In a shell"), Figure("f", "<svg/>"))),
     )
     assert terminal_text(Document("t", "k", blocks)).split("\n") == [
-        *("STEADIER", "B is steadier.", "", "ARM  RUNS", "A    3", "B    12", "", "One.", "Note: two.", ""),
+        *("STEADIER: b against a", "b is steadier.", ""),
+        *("arm A  RUNS", "A      3", "B      12", "", "One.", "Note: two.", ""),
         *("More", "  a     x", "  long  y", "", "In a shell:", "  make"),
     ]
 
