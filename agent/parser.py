@@ -126,6 +126,8 @@ class Parser(argparse.ArgumentParser):
     def told(self, words: Sequence[str], began_s: float = 0.0) -> DeclaredCommand:
         """Read a command line; our options may stand anywhere before the program."""
         flags, places, program = self._split(list(words))
+        if places and not any(one.metadata.get("place") for one in fields(self.command)):
+            self.error(f"unrecognized arguments: {' '.join(places)}")
         found = vars(self.parse_args([*flags, *(["--", *places] if places else [])]))
         given = {key: found.pop(key) for key in self._settings if key in found}
         if program is not None:

@@ -98,7 +98,10 @@ def whole_parser() -> Parser:
     for command in COMMANDS.values():
         group, _, last = command.name.rpartition(" ")
         if group not in below:
-            above = parsers.get(group) or below[""].add_parser(group, description="", command=DeclaredCommand)
+            within = ", ".join(name.split()[-1] for name in COMMANDS if name.startswith(f"{group} "))
+            above = parsers.get(group) or below[""].add_parser(
+                group, help=within, description=within, command=DeclaredCommand
+            )
             below[group] = above.add_subparsers(parser_class=Parser)
         parser = below[group].add_parser(last, help=command.words, description=command.sentence, command=command.load())
         parsers[command.name] = parser

@@ -37,12 +37,14 @@ says where the hosts of one can be reached now.
         """Go on."""
         from ..experiment_folder import experiment_in
         from ..run_folder import RunFolder, place_meant
+        from .mitigation_arguments import accepted
 
+        accept = accepted(tuple(self.flags.get("accept", ())))
         settings = self.in_force()
         more_s = settings.budget_s if "budget" in self.flags else None
         folder = place_meant(self.run_name, settings.out)
         if not (kind := experiment_in(folder)):
-            return self._diagnosis(RunFolder.find(folder), settings, more_s)
+            return self._diagnosis(RunFolder.find(folder), settings, more_s, accept)
         if "accept" in self.flags:
             raise VgoError(f"--accept is for a diagnosis, and {folder} is a {kind}: leave it out.")
         return self._experiment(RunFolder(folder), settings, more_s)
@@ -57,11 +59,11 @@ says where the hosts of one can be reached now.
         ended = self.watched(settings, unit, lambda interface, clock: go_on(request, folder, interface, clock))
         return self.answer(*ended.shown())
 
-    def _diagnosis(self, folder: RunFolder, settings: UserSettings, more_s: float | None) -> int:
+    def _diagnosis(
+        self, folder: RunFolder, settings: UserSettings, more_s: float | None, accept: tuple[str, ...]
+    ) -> int:
         from ..session import read_request, resume
-        from .mitigation_arguments import accepted
 
-        accept = accepted(tuple(self.flags.get("accept", ())))
         if self.on:
             raise VgoError(f"{folder.path} is a diagnosis, which goes on where it began: leave --on out.")
         unit = read_request(folder).subject.unit

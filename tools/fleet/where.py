@@ -80,7 +80,7 @@ def read_where(on: str) -> Where:
             )
         return Where(scheduler=on)
     path = Path(on)
-    if not os.path.isfile(path):  # False for a word that is too long for a name
+    if not os.path.exists(path):  # False for a word that is too long for a name
         raise VgoError(f"--on {on} is neither an address such as tcp://10.0.0.1:8786 nor a file; correct it.")
     where = read_model(path, Where)
     if where.tls is None:

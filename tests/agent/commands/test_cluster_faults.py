@@ -71,7 +71,7 @@ def test_hosts_that_cannot_be_pooled_are_told_apart_before_anything_counts(clust
     assert "is not executable" in problems["without"]
     assert any(f"the content of {program}" in line and "other has" in line for line in found["differences"])
     said = sentence(vgo("measure", "--on", on, str(program)))
-    assert "--mixed" in said and "cluster check" in said
+    assert "--mixed" in said and "vgo-agent layers --on" in said
 
 
 @pytest.mark.slow

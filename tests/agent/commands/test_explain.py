@@ -111,7 +111,7 @@ def test_nonsense_is_answered_in_words(explain, words):
 def test_an_empty_name_is_refused(vgo):
     done = vgo("explain", " ")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "name a factor" in done.stderr
+    assert "Nothing is asked for" in done.stderr
 
 
 def test_no_network_and_no_model_are_needed_for_a_known_name(tmp_path):

@@ -81,7 +81,6 @@ def test_the_list_fits_the_terminal(answers, monkeypatch, width):
         (["--factor", "page_fault"], "did you mean page_faults"),
         (["--factor", "cheese"], "is no factor"),
         (["--factor", ""], "is no factor"),
-        (["thp_always", "--scope", "system"], "--scope stands after a name"),
         (["../../etc/passwd"], "There is no mitigation"),
         (["thp_always", "--", "no-such-program-xyz"], "no-such-program-xyz"),
         (["--root", "/nowhere"], "/nowhere"),

@@ -79,5 +79,5 @@ def test_a_whole_disk_is_named_by_mistake(capsys, tmp_path):
         (tmp_path / f"{number}").mkdir()
         for within in range(100):
             (tmp_path / f"{number}/{within}").mkdir()
-    assert main(["import", str(tmp_path)]) == 1
+    assert main(["analyze", "--read-only", str(tmp_path)]) == 1
     assert capsys.readouterr().err.endswith("has more than 10,000 folders in it: name the one with the tables.\n")
