@@ -97,4 +97,4 @@ def test_a_calibration_keeps_to_its_budget_and_goes_on_with_more(
     assert ended.returncode == 1 and "raise --budget" in ended.stderr
     served = folder.run("resume", str(folder.kept), "--budget", "600")
     assert served.returncode == 0, served.stderr
-    assert folder.run("replay", str(folder.kept)).returncode == 0
+    assert folder.run("verify", str(folder.kept), "--recompute").returncode == 0
