@@ -19,7 +19,7 @@ LAYER = find_layer("numa")
 CPUS = sorted(os.sched_getaffinity(0))
 NODES = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
 MIB = 32
-TOUCH = f"import time\nb = bytearray({MIB} << 20)\ntime.sleep(0.6)"
+TOUCH = f"import time\nb = bytearray({MIB} << 20)\ntime.sleep(3)"
 fast = settings(derandomize=True, deadline=None)
 
 
