@@ -35,7 +35,7 @@ case "$OMP_WAIT_POLICY" in [Aa]*) v=$((r / 6)) ;; [Pp]*) v=$((r * 5)) ;; esac
 [ "$OMP_DISPLAY_ENV" ] && echo "  GOMP_SPINCOUNT = '$OMP_WAIT_POLICY'" >&2
 [ "$BREAKS" ] && exit 3
 i=0
-while [ $i -lt 500 ]; do i=$((i + 1)); done
+while [ $i -lt 3000 ]; do i=$((i + 1)); done
 echo "waits=$((slow * 50 + n % 7))"
 echo "value $((1000 + v * ${1:-1}))"
 """
