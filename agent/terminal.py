@@ -85,9 +85,10 @@ def folded(words: str) -> str:
     return "\n".join(lines)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out rows in columns, two spaces apart; the last column is not padded."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> str:
+    """Lay out rows in columns, two spaces apart; `right` tells which columns stand at the right, none by default."""
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells)
+    pads = [str.rjust if one else str.ljust for one in right or [False] * len(widths)]
+    padded = ([pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True)] for row in cells)
     return "\n".join("  ".join(row).rstrip() for row in padded)

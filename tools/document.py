@@ -1,14 +1,15 @@
 """A document: what a result says, in blocks, before anybody decides how it looks.
 
 Texts are plain English; `code spans` stand between backticks, and a renderer escapes everything else. One document is
-rendered to HTML, Markdown, a terminal and the app (`agent/render`), and `ask` answers with its statements. A block
-that is empty is left out, so nobody has to ask first whether there is something to say.
+rendered to HTML, Markdown and a terminal (`agent/render`). A block that is empty is left out, so nobody has to ask
+first whether there is something to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 Cell = str | float | None
@@ -19,7 +20,7 @@ SHARE = "share"
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer in one sentence; `title` is the few words above it."""
+    """The answer in one sentence; `title` is the few words above it, in capitals up to a colon in a terminal."""
 
     title: str
     text: str = ""
@@ -27,11 +28,13 @@ class Headline:
 
 @dataclass(frozen=True)
 class Statement:
-    """One sentence that is true by itself, with the calls and events it rests on."""
+    """One sentence that is true by itself.
+
+    `evidence`: the calls it rests on. No renderer shows them yet; `vgo-agent ask` is to answer with them.
+    """
 
     text: str
     evidence: tuple[str, ...] = ()
-    affirmed: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,11 @@ class Figure:
     text: str = ""
 
 
+Pictures = Mapping[str, str]
+"""SVG by the name of its figure; a figure without one is left out."""
+NO_PICTURES: Pictures = MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class Command:
     """Lines to copy into a shell, or another text that is kept as it is."""
@@ -114,11 +122,15 @@ Block = Headline | Statement | Facts | Listing | Table | Figure | Command | Note
 
 @dataclass(frozen=True)
 class Document:
-    """A page: `kind` says what made it, such as `thread study`."""
+    """A page: `kind` says what made it, such as `thread study`.
+
+    `subject`: what it is about, which stands beside the title where a browser names the page.
+    """
 
     title: str
     kind: str
     blocks: tuple[Block, ...]
+    subject: str = ""
 
 
 def figures(blocks: Sequence[Block]) -> Iterator[Figure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ from ...tools.document import SHARE, Cell, Table, TableColumn
 from ..report.numbers import ABSENT, number, percent, scale
 from ..terminal import printable
 
+_SPAN = re.compile(r"((?<!`)`[^`]+`(?!`)|https?://[^\s<>`|\"']+(?<![.,;:)]))")
+_BLANKS = re.compile(r"\s+")
 _BESIDE_DIGITS = "+-<≤x–"
 """What may stand before the first digit of a number that is written as text."""
 
@@ -24,8 +27,14 @@ class WrittenTable(NamedTuple):
 
 
 def one_line(text: str) -> str:
-    """Join lines and drop what would steer a terminal."""
-    return " ".join(printable(text).split())
+    """Join lines, drop what would steer a terminal, and leave one of several blanks, all of them in code spans."""
+    return "".join(pieces(text))
+
+
+def pieces(text: str) -> list[str]:
+    """Split a text in one line into words and what is kept as it is: each second piece is a code span or an address."""
+    parts = _SPAN.split(printable(text).strip())
+    return [part if place % 2 else _BLANKS.sub(" ", part) for place, part in enumerate(parts)]
 
 
 def written(table: Table) -> WrittenTable:

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from markupsafe import Markup
 
-from ...prompts.render import render, ticks
-from ...tools.document import (
-    Block,
-    Command,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Listing,
-    Note,
-    Section,
-    Statement,
-    Table,
-    empty,
-)
-from .cells import one_line, written
+from ...prompts.render import render
+from ...tools import document as kinds
+from ...tools.document import Block, Document, empty
+from .cells import one_line, pieces, written
 
-_ADDRESS = re.compile(r"https?://[^\s<>]+(?<![.,;:)])")
-"""Of a page, in text that is escaped already."""
+LONGEST = 70
+"""Characters of the name that a browser gives the page."""
 
 
 def html_page(document: Document) -> str:
     """Render the whole page."""
-    body = _blocks(document.blocks, 2)
-    return render("page.html.j2", heading=one_line(document.title), kind=document.kind, body=body)
+    heading, body = one_line(document.title), _blocks(document.blocks, 2)
+    title = f"{heading}: {one_line(document.subject)}" if document.subject else heading
+    title = title if len(title) <= LONGEST else f"{title[: LONGEST - 3]}..."
+    return render("page.html.j2", title=title, heading=heading, kind=document.kind, body=body)
 
 
 def _blocks(blocks: Sequence[Block], level: int) -> Markup:
@@ -42,42 +31,42 @@ def _blocks(blocks: Sequence[Block], level: int) -> Markup:
 def _block(block: Block, level: int) -> Markup:  # noqa: C901  one case a kind of block
     """Render one block; headings in it begin at this level."""
     match block:
-        case Headline():
+        case kinds.Headline():
             title = _element(f"h{level}", block.title) if block.title else Markup()
             return title + (Markup('<p class="verdict">{}</p>').format(_text(block.text)) if block.text else "")
-        case Statement():
+        case kinds.Statement():
             return _element("p", block.text)
-        case Facts():
+        case kinds.Facts():
             rows = [_element("dt", name) + _element("dd", text) for name, text in block.rows]
             return Markup('<dl class="rows">\n{}\n</dl>').format(_lines(rows))
-        case Listing():
+        case kinds.Listing():
             return Markup("<ul>\n{}\n</ul>").format(_lines(_element("li", item) for item in block.items))
-        case Table():
+        case kinds.Table():
             return _table(block)
-        case Figure():
+        case kinds.Figure():
             caption = Markup("\n") + _element("figcaption", block.caption) if block.caption else ""
             drawn = Markup(block.svg) if block.svg else _element("pre", Markup.escape(block.text))
             return Markup("<figure>{}{}</figure>").format(drawn, caption)
-        case Command():
+        case kinds.Command():
             label = Markup('<p class="label">{}</p>\n').format(_text(block.label)) if block.label else ""
             return Markup('{}<pre class="command"><code>{}</code></pre>').format(label, block.text)
-        case Note():
+        case kinds.Note():
             mark = Markup(' class="note"') if block.label == "Note" else ""
             return Markup("<p{}><strong>{}</strong> {}</p>").format(mark, block.label, _text(block.text))
-        case Section():
+        case kinds.Section():
             return _section(block, level)
         case _:
             assert_never(block)
 
 
-def _section(section: Section, level: int) -> Markup:
+def _section(section: kinds.Section, level: int) -> Markup:
     body = _blocks(section.blocks, min(level + 1, 6))
     if section.folded:
         return Markup("<details>{}\n{}\n</details>").format(_element("summary", section.title), body)
     return Markup("<section>\n{}\n{}\n</section>").format(_element(f"h{level}", section.title), body)
 
 
-def _table(table: Table) -> Markup:
+def _table(table: kinds.Table) -> Markup:
     grid = written(table)
     marks = [Markup(' class="n"') if right else Markup() for right in grid.right]
 
@@ -98,7 +87,16 @@ def _element(tag: str, text: str) -> Markup:
 
 
 def _text(text: str) -> Markup:
-    return Markup(_ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', str(ticks(one_line(text)))))
+    return Markup().join(
+        _span(piece) if place % 2 else Markup.escape(piece) for place, piece in enumerate(pieces(text))
+    )
+
+
+def _span(piece: str) -> Markup:
+    """A code span as an element, an address as a link."""
+    if piece.startswith("`"):
+        return Markup("<code>{}</code>").format(piece.strip("`"))
+    return Markup('<a href="{}">{}</a>').format(piece, piece)
 
 
 def _lines(parts: Iterable[Markup]) -> Markup:

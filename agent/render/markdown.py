@@ -7,25 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 from urllib.parse import quote
 
-from ...prompts.render import fence
-from ...tools.document import (
-    Block,
-    Command,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Listing,
-    Note,
-    Section,
-    Statement,
-    Table,
-    empty,
-)
-from .cells import one_line, written
+from ...tools import document as kinds
+from ...tools.document import Block, Document, empty
+from .cells import pieces, written
 
-_SPAN = re.compile(r"((?<!`)`[^`]+`(?!`)|https?://[^\s<>`|]+(?<![.,;:)]))")
-"""What is kept as it is: code, and addresses of pages."""
 _MARKS = re.compile(r"([\\`*_\[\]|<>&~#])")
 _FIRST = re.compile(r"^(?:[-+=]|[0-9]{1,9}(?=[.)]))")
 """What begins a list or a line under a heading; before `.` and `)` the digits are what makes it one."""
@@ -46,27 +31,27 @@ def _blocks(blocks: Sequence[Block], level: int) -> Iterator[str]:
 def _block(block: Block, level: int) -> Iterator[str]:  # noqa: C901  one case a kind of block
     """Render one block as paragraphs; headings in it begin at this level."""
     match block:
-        case Headline():
+        case kinds.Headline():
             yield from _heading(block.title, level)
             yield from filter(None, [_line(block.text)])
-        case Statement():
+        case kinds.Statement():
             yield _line(block.text)
-        case Facts():
+        case kinds.Facts():
             yield "\n".join(f"- {_line(name)}: {_inline(text)}" for name, text in block.rows)
-        case Listing():
+        case kinds.Listing():
             yield "\n".join(f"- {_line(item)}" for item in block.items)
-        case Table():
+        case kinds.Table():
             yield from filter(None, [_line(block.caption)])
             yield _table(block)
-        case Figure():
+        case kinds.Figure():
             picture = f"![{_inline(block.caption or block.name)}]({quote(block.name)}.svg)"
-            yield picture if block.svg else str(fence(block.text))
-        case Command():
+            yield picture if block.svg else _fence(block.text)
+        case kinds.Command():
             yield from [f"{_line(block.label)}:"] if block.label else []
-            yield str(fence("\n".join(block.text.splitlines()), block.language))
-        case Note():
+            yield _fence(block.text, block.language)
+        case kinds.Note():
             yield f"{block.label}: {_inline(block.text)}"
-        case Section():
+        case kinds.Section():
             yield from _heading(block.title, level)
             yield from _blocks(block.blocks, min(level + 1, 6))
         case _:
@@ -78,7 +63,7 @@ def _heading(title: str, level: int) -> Iterator[str]:
         yield f"{'#' * level} {_line(title)}"
 
 
-def _table(table: Table) -> str:
+def _table(table: kinds.Table) -> str:
     grid = written(table)
     rule = ["---:" if right else "---" for right in grid.right]
     rows = [[_inline(cell, in_table=True) for cell in row] for row in (grid.head, *grid.rows)]
@@ -97,8 +82,19 @@ def _line(text: str) -> str:
 
 def _inline(text: str, in_table: bool = False) -> str:
     """Escape all but code spans; in a table a bar would end the cell even there."""
-    parts = _SPAN.split(one_line(text))
-    shown = (part if part.startswith("`") else f"<{part}>" for part in parts[1::2])
-    spans = [part.replace("|", r"\|") if in_table else part for part in shown]
-    words = [_MARKS.sub(r"\\\1", part) for part in parts[::2]]
-    return "".join(word + span for word, span in zip(words, [*spans, ""], strict=True))
+    return "".join(
+        _span(piece, in_table) if place % 2 else _MARKS.sub(r"\\\1", piece) for place, piece in enumerate(pieces(text))
+    )
+
+
+def _span(piece: str, in_table: bool) -> str:
+    """A code span as it is, an address between its marks."""
+    shown = piece if piece.startswith("`") else f"<{piece}>"
+    return shown.replace("|", r"\|") if in_table else shown
+
+
+def _fence(text: str, language: str = "") -> str:
+    """Put text in a block that nothing in it can end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    mark = "`" * max(3, longest + 1)
+    return "\n".join((f"{mark}{language}", *text.splitlines(), mark))

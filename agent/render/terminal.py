@@ -6,20 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from ...tools.document import (
-    Block,
-    Command,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Listing,
-    Note,
-    Section,
-    Statement,
-    Table,
-    empty,
-)
+from ...tools import document as kinds
+from ...tools.document import Block, Document, empty
 from ..terminal import WIDTH, printable, table
 from .cells import one_line, written
 
@@ -38,7 +26,7 @@ def blocks_text(blocks: Sequence[Block], most: int = MOST_ROWS) -> str:
     for block in blocks:
         lines = "" if empty(block) else "\n".join(_lines(block, most))
         if lines:
-            sentence = isinstance(block, Statement | Note)
+            sentence = isinstance(block, kinds.Statement | kinds.Note)
             text += ("\n" if close and sentence else "\n\n") * bool(text) + lines
             close = sentence
     return text
@@ -46,32 +34,34 @@ def blocks_text(blocks: Sequence[Block], most: int = MOST_ROWS) -> str:
 
 def _lines(block: Block, most: int) -> Iterator[str]:  # noqa: C901  one case a kind of block
     match block:
-        case Headline():
+        case kinds.Headline():
             verdict, colon, names = one_line(block.title).partition(":")
             yield from filter(None, [f"{verdict.upper()}{colon}{names}"])
             yield from _folded(block.text)
-        case Statement():
+        case kinds.Statement():
             yield from _folded(block.text)
-        case Facts():
+        case kinds.Facts():
             width = max(len(one_line(name)) for name, _ in block.rows)
-            yield from _some([f"  {one_line(name).ljust(width)}  {one_line(text)}" for name, text in block.rows], most)
-        case Listing():
-            yield from _some([line for item in block.items for line in _folded(item, "- ")], most)
-        case Table():
+            yield from (f"  {one_line(name).ljust(width)}  {one_line(text)}" for name, text in block.rows[:most])
+            yield from _rest(block.rows, most)
+        case kinds.Listing():
+            yield from (line for item in block.items[:most] for line in _folded(item, "- "))
+            yield from _rest(block.items, most)
+        case kinds.Table():
             yield from _folded(block.caption)
             grid = written(block)
-            head, *rows = table(grid.capitals, grid.rows).split("\n")
-            yield from (head, *_some(rows, most))
-        case Command():
+            yield from table(grid.capitals, grid.rows, grid.right).split("\n")[: most + 1]
+            yield from _rest(grid.rows, most)
+        case kinds.Command():
             yield from [f"{one_line(block.label)}:"] if block.label else []
             yield from (f"  {printable(line)}" for line in block.text.splitlines())
-        case Note():
+        case kinds.Note():
             yield from _folded(block.text, f"{block.label}: ")
-        case Section():
+        case kinds.Section():
             yield from filter(None, [one_line(block.title)])
             yield blocks_text(block.blocks, MOST_FOLDED if block.folded else most)
-        case Figure():
-            yield from block.text.splitlines()
+        case kinds.Figure():
+            yield from map(printable, block.text.splitlines())
         case _:
             assert_never(block)
 
@@ -86,6 +76,6 @@ def _folded(text: str, before: str = "") -> list[str]:
     )
 
 
-def _some(lines: list[str], most: int) -> list[str]:
-    rest = len(lines) - most
-    return [*lines[:most], f"... and {rest} more (--json has all)"] if rest > 0 else lines
+def _rest(every: Sequence[object], most: int) -> Iterator[str]:
+    if len(every) > most:
+        yield f"... and {len(every) - most} more (--json has all)"

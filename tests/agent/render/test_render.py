@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
@@ -125,8 +126,13 @@ def test_all_that_a_document_says_stands_in_markdown_and_nothing_else_is_markup(
     opened = [token.type for token in tokens]
     section = document.blocks[1]
     assert isinstance(section, Section)
-    for kind, blocks in (("table_open", Table), ("fence", Command), ("bullet_list_open", Facts | Listing)):
-        assert opened.count(kind) <= sum(isinstance(block, blocks) for block in section.blocks)
+    assert opened.count("table_open") == sum(isinstance(block, Table) for block in section.blocks)
+    lists = sum(isinstance(block, Facts | Listing) for block in section.blocks)
+    assert opened.count("bullet_list_open") <= lists  # two that follow each other are read as one
+    fenced = [token.content for token in tokens if token.type == "fence"]
+    assert fenced == [
+        "\n".join([*block.text.splitlines(), ""]) for block in section.blocks if isinstance(block, Command)
+    ]
     assert opened.count("heading_open") == 2 + sum(isinstance(block, Headline) for block in section.blocks)
     assert not {"hr", "html_block", "code_block", "ordered_list_open", "blockquote_open"} & set(opened)
 
@@ -154,6 +160,27 @@ def test_code_spans_stay_code() -> None:
     assert "Run `a|b` now_." in terminal_text(document)
 
 
+WORDS = st.text(alphabet="a |<_ \n", min_size=1, max_size=12)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
+@settings(deadline=None)
+def test_only_the_ends_of_lines_are_replaced_in_a_code_span(said: list[tuple[str, str]]) -> None:
+    text = "".join(f"x{words}`{code}`" for words, code in said)
+    spans = [code.replace("\n", " ") for _, code in said]
+    assert re.findall("`([^`]+)`", one_line(text)) == spans
+    assert not re.search(r"\s\s|\n", re.sub("`[^`]+`", "`", one_line(text)))
+    page = html_page(Document("t", "k", (Statement(text),)))
+    assert [html.unescape(code) for code in re.findall("<code>(.*?)</code>", page)] == spans
+    assert re.findall("`([^`]+)`", markdown_page(Document("t", "k", (Statement(text),)))) == spans
+
+
+def test_a_page_is_named_by_its_title_and_its_subject_in_brief() -> None:
+    page = html_page(Document("Steady", "k", (), "run " * 40))
+    assert f"<title>Steady: {'run ' * 14}run...</title>" in page and "<h1>Steady</h1>" in page
+    assert "<title>Steady</title>" in html_page(Document("Steady", "k", ()))
+
+
 def test_numbers_of_a_column_are_rounded_in_one_unit_and_stand_at_the_right() -> None:
     columns = (TableColumn("run"), TableColumn("mean", "s", 3), TableColumn("CV", SHARE, 2), "verdict")
     grid = written(Table(columns, ((1.0, 0.0012345, 0.0512, "steadier"), (2.0, None, 0.1, "")), ""))
@@ -179,7 +206,7 @@ def test_sentences_stand_line_by_line_and_tables_apart() -> None:
     )
     assert terminal_text(Document("t", "k", blocks)).split("\n") == [
         *("STEADIER: b against a", "b is steadier.", ""),
-        *("arm A  RUNS", "A      3", "B      12", "", "One.", "Note: two.", ""),
+        *("arm A  RUNS", "A         3", "B        12", "", "One.", "Note: two.", ""),
         *("More", "  a     x", "  long  y", "", "In a shell:", "  make"),
     ]
 
@@ -194,6 +221,15 @@ def test_where_there_is_no_picture_its_text_stands_for_it() -> None:
     assert terminal_text(document) == "10 ##\n20 #"
     assert "```\n10 ##\n20 #\n```" in markdown_page(document)
     assert "<figure><pre>10 ##\n20 #</pre>" in html_page(document)
+
+
+def test_a_terminal_cuts_a_long_list_between_its_items() -> None:
+    words = "a word and another one, " * 6
+    shown = terminal_text(Document("t", "k", (Listing(tuple(f"{place}: {words}" for place in range(MOST_ROWS + 2))),)))
+    assert [line.split(":")[0] for line in shown.split("\n") if line.startswith("- ")] == [
+        f"- {place}" for place in range(MOST_ROWS)
+    ]
+    assert shown.endswith("\n... and 2 more (--json has all)")
 
 
 def test_a_terminal_shows_the_first_lines_of_what_a_page_folds() -> None:
@@ -225,3 +261,5 @@ def test_the_address_of_a_page_is_a_link_and_stays_whole() -> None:
     page = Document("T", "study", (Statement("See https://doi.org/10.1/a_b_c?x=1&y=2, or `https_proxy`."),))
     assert '<a href="https://doi.org/10.1/a_b_c?x=1&amp;y=2">' in html_page(page)
     assert "See <https://doi.org/10.1/a_b_c?x=1&y=2>, or `https_proxy`." in markdown_page(page)
+    quoted = html_page(Document("T", "study", (Statement("See \"https://a.b/c\" and 'https://a.b/d'."),)))
+    assert re.findall('<a href="(.*?)">(.*?)</a>', quoted) == [("https://a.b/c",) * 2, ("https://a.b/d",) * 2]
