@@ -18,6 +18,7 @@ from ...tools.document import (
     Figure,
     Headline,
     Note,
+    Pictures,
     Section,
     Statement,
     Table,
@@ -35,8 +36,6 @@ MOST_PAIRS = 3
 MOST_GROUPS = 5
 """Groups told of in full; the others stand in the table of groups."""
 FACTORS = ("factor", "slow runs", "AUC [95 %]", "per unit", "R2", "loss without [95 %]", "stable", "p", "evidence")
-Pictures = Mapping[str, str]
-"""SVG by name: distribution, order, factor, tree."""
 
 
 def summary(found: Analyses, recorded: RecordedRuns) -> dict[str, Any]:
@@ -77,7 +76,14 @@ def document(found: Analyses, recorded: RecordedRuns, command: str, pictures: Ma
 
 def _groups(found: Analyses) -> Table:
     """Tabulate the groups, where there are several."""
-    columns = ("group", "runs", TableColumn("CV", SHARE, 2), "verdict", "factor", TableColumn("p", digits=2))
+    columns = (
+        "group",
+        "runs",
+        TableColumn("CV", SHARE, 2),
+        "verdict",
+        "factor",
+        TableColumn("p over all groups", digits=2),
+    )
     rows = [_row(group) for group in found.groups] if len(found.groups) > 1 else ()
     return Table(columns, rows)
 

@@ -40,7 +40,7 @@ def _several(found: Contrasted) -> Iterator[Block]:
     less, more = said.count("less"), said.count("more")
     without = len(said) - less - more
     yield Headline(
-        f"{less} of {len(found.arms)} {word('less')}: against {found.baseline}",
+        f"{less} of {len(found.arms)} {word('less')}: each against {found.baseline}",
         f"{more} {word('more')}, {without} without a claim; {_metric(found)}.",
     )
     yield Table(ARMS, [_arm(found, arm) for arm in found.arms])

@@ -5,7 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from ...tools.document import Command, Document, Facts, Figure, Headline, Listing, Note, Section, Statement
+from ...tools.document import (
+    NO_PICTURES,
+    Command,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Listing,
+    Note,
+    Pictures,
+    Section,
+    Statement,
+)
 from ...tools.remedies import broken, not_accepted
 from ...tools.subject import Subject
 from ...tools.verdict import helpful, title
@@ -14,7 +26,6 @@ from ..again import again
 from . import factors, failing, how, mitigations, nodes, ranks
 from .evidence import Evidence
 from .further import steps
-from .nodes import NO_PICTURES, Pictures
 from .numbers import number, percent, quantity, statistics
 from .remarks import findings, warnings
 from .tables import absent
@@ -48,6 +59,7 @@ def document(evidence: Evidence, pictures: Pictures = NO_PICTURES) -> Document:
             Section("Not available on this machine", (Facts(absent(run)),)),
             how.section(evidence, _checked(evidence)),
         ),
+        typed(run.subject),
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ...tools.claim import Claim
 from ...tools.distortion import shift
-from ...tools.document import Block, Command, Facts, Figure, Listing, Section, Statement, Table, TableColumn
+from ...tools.document import Block, Command, Facts, Figure, Listing, Pictures, Section, Statement, Table, TableColumn
 from ...tools.experiment.schedules import LayerSet
 from ...tools.fit_tree import FitTreeResult
 from ...tools.profile import ProfileResult
@@ -31,7 +31,7 @@ RANKED = (
 SHIFTS = ("layers on", "runs", "mean shifts", "spread shifts", "")
 
 
-def factor(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
+def factor(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
     """Tell of the visible factor: what was looked up, else what is known, else the numbers alone."""
     factor, calls = evidence.factor, evidence.calls("rank_factors")[-1:]
     if factor is None:
@@ -87,7 +87,7 @@ def cut(evidence: Evidence) -> str:
     return f"{number(found.n_slow)} of {number(total)} profiled runs are slow: the cut lies at {cut}, {found.how}."
 
 
-def classes(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
+def classes(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
     """Tell how slow and fast runs were told apart: the cut, the tree, the ranking."""
     told, ranking = cut(evidence), evidence.ranking
     fixed = f"{told} The cut was fixed before any counter was looked at." if told else ""
@@ -130,7 +130,7 @@ def _set_aside(ranking: RankResult) -> Iterator[Fact]:
         yield reason, ", ".join(f"`{name}`" for name in names)
 
 
-def _tree(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Block]:
+def _tree(evidence: Evidence, pictures: Pictures) -> Iterator[Block]:
     """Show the tree, and tell how far to believe it; nothing where it asks nothing."""
     fitted = evidence.tree
     if fitted is None or len(fitted.tree.nodes) == 1:

@@ -77,7 +77,8 @@ def document(found: MachineComparison, name: str = "machine", picture: str = "")
             Figure(name, picture, "Speed-ups of the stressors.", bars),
             Table(group_columns, [_summary_row(one) for one in found.groups]),
             Statement(_APART),
-            Section("", (*map(Statement, _said(found)), *map(Note, found.notes))),
+            *map(Statement, _said(found)),
+            *map(Note, found.notes),
             Section("Every stressor", (Table(ratio_columns, [_ratio_row(one) for one in found.ratios]),)),
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interv
 from ...tools.claim import sentence as claim_sentence
 from ...tools.compare import ENOUGH, confirmations, reached
 from ...tools.comparison import Comparison, claimed
-from ...tools.document import Block, Command, Figure, Listing, Note, Section, Statement, Table
+from ...tools.document import Block, Command, Figure, Listing, Note, Pictures, Section, Statement, Table
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.findings import Batch
 from ...tools.look_up import Candidate
@@ -60,7 +60,7 @@ def _known(key: str, evidence: Evidence) -> Candidate | Mitigation | None:
     return evidence.candidates.get(key) or evidence.run.knowledge.mitigations.get(key)
 
 
-def comparison(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
+def comparison(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
     """Put baseline and mitigated side by side: the batch of the verdict, else the best that was tried."""
     batch = evidence.telling
     if batch is None or batch.compared is None:
@@ -117,7 +117,7 @@ def _p(claim: Claim | TooFew) -> str:
     return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
 
 
-def levels(evidence: Evidence, pictures: Mapping[str, str]) -> Iterator[Section]:
+def levels(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
     """Tell of the levels of a parameter that was searched."""
     screened = evidence.screened
     if screened is None:
@@ -292,9 +292,8 @@ def suspects(evidence: Evidence) -> tuple[tuple[KnownFactor, Sequence[Mitigation
     unseen = isinstance(evidence.verdict, Diagnosis) and isinstance(evidence.verdict.cause, NotVisible)
     if not unseen or not evidence.profiles:
         return ()
-    looks = evidence.run.record.succeeded("profile")
-    read = {column.name for call in looks for column in evidence.table(call).columns}
-    hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
+    factors = evidence.run.knowledge.factors.values()
+    hidden = [factor for factor in factors if not any(map(factor.place, evidence.columns))]
     hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
     seen = {batch.applied.mitigation for batch in evidence.batches}
     found = ((factor, _ready(factor, evidence, seen)) for factor in hidden)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
-from ...tools.document import Block, Command, Document, Figure, Headline, Note, Section, Statement, Table
+from ...tools.document import (
+    NO_PICTURES,
+    Block,
+    Command,
+    Document,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Pictures,
+    Section,
+    Statement,
+    Table,
+)
 from ...tools.nodes.analyse import NodeComparison, NodeDeviation, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import Observations, RecordedRuns
@@ -21,9 +33,6 @@ from .analysis import FACTORS, factors
 from .evidence import Evidence
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 
-Pictures = Mapping[str, str]
-"""SVG by name."""
-NO_PICTURES: Pictures = MappingProxyType({})
 NODES = ("node", "runs", "median", "speed ratio", "p", "spread ratio", "p", "")
 MOST_ROWS = 20
 MOST_EXPLAINED = 10
@@ -43,7 +52,6 @@ def document(
     pictures: Pictures = NO_PICTURES,
 ) -> Document:
     """Put everything in words; `remarks` are of the file that was read."""
-    effect = list(_effects(pooled)) if pooled else []
     explained = found.within.verdict == "cause explained"
     factors_within = Table(FACTORS, factors(found.within)[1][:5] if explained else [])
     linked: tuple[Block, ...] = (
@@ -58,7 +66,7 @@ def document(
         (
             Headline(found.verdict, found.reason),
             *_comparison(found, pictures),
-            *(Statement(line) for line in effect),
+            *(_effects(pooled) if pooled else ()),
             Section("What goes with slow runs", linked),
         ),
     )
@@ -136,14 +144,13 @@ def _drain(found: NodeComparison) -> str:
     )
 
 
-def _effects(pooled: WithinNodeEffect) -> Iterator[str]:
+def _effects(pooled: WithinNodeEffect) -> Iterator[Block]:
     """Say what a condition does on the nodes together."""
     first, second = pooled.conditions
-    yield f"{second} against {first}, compared within {pooled.spread.nodes} nodes: "
-    yield f"  spread x{_pooled(pooled.spread)}"
-    yield f"  level  x{_pooled(pooled.level)}"
-    if pooled.left_out:
-        yield f"Left out, with too few runs of both: {', '.join(pooled.left_out)}."
+    yield Statement(f"{second} is compared with {first} within {pooled.spread.nodes} nodes.")
+    yield Facts((("spread", f"x{_pooled(pooled.spread)}"), ("level", f"x{_pooled(pooled.level)}")))
+    left_out = ", ".join(pooled.left_out)
+    yield Statement(f"Left out, with too few runs of both: {left_out}." if left_out else "")
 
 
 def _pooled(one: Pooled) -> str:

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ...tools.document import SHARE, Block, Cell, Document, Headline, Note, Section, Statement, Table, TableColumn
+from ...tools.document import SHARE, Block, Cell, Headline, Note, Section, Statement, Table, TableColumn
 from ...tools.mpi.rank_summary import HostRanks, Ranks, RankSummary
 from ...tools.mpi.rows import RankRows, ranks_csv
-from ..render.terminal import terminal_text
+from ..render.terminal import blocks_text
 from .evidence import Evidence
 from .numbers import ABSENT, number, p_cell, p_value, percent
 
@@ -56,7 +56,7 @@ def text(found: Ranks) -> str:
     more = len(found.ranks) - MOST_ROWS
     rest = f"... and {more} more (--json names all)" if more > 0 else ""
     head = (Headline(found.verdict, found.reason), Statement(_unevenness(found)), _rank_table(found), Statement(rest))
-    return terminal_text(Document(found.verdict, "ranks", (*head, _host_table(found), *_statements(found))))
+    return blocks_text((*head, _host_table(found), *_statements(found)))
 
 
 def _unevenness(found: Ranks) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ...tools.candidates import ORDER
+from ...tools.document import Pictures
 from ...tools.findings import Batch
 from ...tools.mpi.rows import RANKS
 from ...tools.run_table import PairedOutcomes
@@ -24,7 +23,7 @@ from .tables import runs_md
 from .tree_figure import tree
 
 
-def pictures(evidence: Evidence) -> Mapping[str, str]:
+def pictures(evidence: Evidence) -> Pictures:
     """Draw what there is data for: SVG by name, empty where a step is missing."""
     return {
         "distribution": _distribution(evidence),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,14 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from ...tools.surface.best import Best, Field
-from ...tools.surface.explain import Slice, SurfaceExplanation
-from ...tools.surface.fitted import Surface
-from ...tools.surface.stored import Fitted
 from ...tools.sweep.space import Level, Space
 from .canvas import BASELINE, FAINT, INK, MITIGATED, Canvas, canvas
 from .figures import Floats, in_unit
 from .numbers import number, scale, statistic_name
+
+if TYPE_CHECKING:  # scikit-learn takes its time, and a sweep has no surface
+    from ...tools.surface.best import Best, Field
+    from ...tools.surface.explain import Slice, SurfaceExplanation
+    from ...tools.surface.fitted import Surface
+    from ...tools.surface.stored import Fitted
 
 MOST_LEVELS = 30
 """Along an axis of a heat map; more levels are drawn as points."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ...tools.base import Result
-from ...tools.document import Block, Command, Document, Facts, Note, Section, Statement, Table
+from ...tools.document import Block, Facts, Figure, Note, Section, Statement, Table
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.statistics.shape.describe import describe
 from ...tools.statistics.spread import log_sd_interval
-from ..render.terminal import terminal_text
+from ..render.terminal import blocks_text
 from ..step import StepResult
 from . import factors
 from .diagnosis import typed
@@ -51,7 +51,7 @@ def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
             raise TypeError(f"no words for {other}")
     files = (f"Kept in {stepped.folder}", *(f"Saved: {path}" for path in saved))
     after = Note(_after(stepped.result, saved), "Next")
-    return terminal_text(Document("", stepped.request.kind, (*blocks, *map(Statement, files), after)))
+    return blocks_text((*blocks, *map(Statement, files), after))
 
 
 def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> Iterator[Block]:
@@ -88,8 +88,8 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     yield from map(Note, (*factors.of_profile(profiled), *factors.missing_cells(stepped.rows)))
 
 
-def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Command:
-    return Command("\n".join(histogram(outcomes, unit, fancy)), language="")
+def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Figure:
+    return Figure("histogram", "", text="\n".join(histogram(outcomes, unit, fancy)))
 
 
 def profiled_outcomes(stepped: StepResult) -> list[float]:

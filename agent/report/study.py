@@ -9,6 +9,7 @@ from typing import Any
 
 from ...tools.claim import Claim, in_a_word, interval
 from ...tools.document import (
+    NO_PICTURES,
     SHARE,
     Block,
     Cell,
@@ -19,6 +20,7 @@ from ...tools.document import (
     Headline,
     Listing,
     Note,
+    Pictures,
     Section,
     Statement,
     Table,
@@ -64,15 +66,15 @@ def summary(studied: StudyResult) -> dict[str, Any]:
     return {"folder": str(studied.folder), **answer}
 
 
-def document(studied: StudyResult, pictures: Mapping[str, str] | None = None) -> Document:
+def document(studied: StudyResult, pictures: Pictures = NO_PICTURES) -> Document:
     """Give the whole answer; `pictures` are SVG by name: settings, effects, cores."""
-    study, drawn = studied.study, pictures or {}
+    study = studied.study
     captions = {
         "settings": f"Each mark is a run over the mean of its setting: {_ENDS}",
         "effects": "95 % intervals, each for itself.",
         "cores": "How the variability and the mean go with the number of cores.",
     }
-    figures = {name: Figure(name, drawn.get(name, ""), caption) for name, caption in captions.items()}
+    figures = {name: Figure(name, pictures.get(name, ""), caption) for name, caption in captions.items()}
     effects = (Statement(_EFFECTS), figures["effects"], _effects(study.effects)) if study.effects else ()
     reserved = (Statement(study.reservation.answer), figures["cores"], _cores(studied))
     changes = tuple((f"`{one.name}`", f"`{one.told()}`") for one in studied.asked.design.settings)

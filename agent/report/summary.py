@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from ...tools.document import Command, Document, Headline, Note, Statement, Table
+from ...tools.document import Command, Headline, Note, Statement, Table
 from ...tools.remedies import broken, not_accepted, values_of
 from ...tools.verdict import confirmed, left_for_time, title, to_json
 from ...tools.verdict_words import headline
 from ..record import FinishedRun
-from ..render.terminal import terminal_text
+from ..render.terminal import blocks_text
 from . import failing
 from .diagnosis import sentence
 from .evidence import Evidence, gather
@@ -60,7 +61,7 @@ def text(run: FinishedRun) -> str:
         *(Note(step, "Next") for step in steps(evidence)[:MOST_STEPS]),
         Statement(f"Report: {run.run_dir}/report.html"),
     )
-    return terminal_text(Document("", "diagnosis", blocks))
+    return blocks_text(blocks)
 
 
 def _baseline(evidence: Evidence) -> dict[str, Any] | None:
@@ -74,8 +75,8 @@ def _baseline(evidence: Evidence) -> dict[str, Any] | None:
 def _tables(evidence: Evidence) -> Iterator[Table]:
     """Tabulate what `try` and `tune` answer beside the verdict: levels, arms of the last batch, checks."""
     unit = evidence.run.subject.unit
-    if evidence.screened:
-        yield level_table(evidence.screened, unit)
+    if screened := evidence.screened:
+        yield replace(level_table(screened, unit), caption=f"Levels of `{screened.parameter}`")
     if evidence.comparisons:
         yield arms(evidence.comparisons[-1].comparison, unit)
     if evidence.batches:

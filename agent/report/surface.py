@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...tools.document import (
+    NO_PICTURES,
     SHARE,
     Cell,
     Document,
@@ -12,6 +13,7 @@ from ...tools.document import (
     Figure,
     Headline,
     Note,
+    Pictures,
     Section,
     Statement,
     Table,
@@ -34,11 +36,11 @@ _CAPTIONS = {
 }
 
 
-def document(fitted: Fitted, explained: SurfaceExplanation, pictures: Mapping[str, str] | None = None) -> Document:
+def document(fitted: Fitted, explained: SurfaceExplanation, pictures: Pictures = NO_PICTURES) -> Document:
     """Give the whole answer; `pictures` are SVG by name: map, front, fit, shares."""
-    surface, drawn = fitted.response, pictures or {}
+    surface = fitted.response
     record = surface.record
-    figures = {name: Figure(name, drawn.get(name, ""), caption) for name, caption in _CAPTIONS.items()}
+    figures = {name: Figure(name, pictures.get(name, ""), caption) for name, caption in _CAPTIONS.items()}
     share = f"How much of the variance of {_response(surface)} each setting explains, on the fitted surface."
     axes = tuple((f"`{axis.name}`", f"{len(axis.levels)} levels, {axis.words}") for axis in record.axes)
     return Document(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
+from ...tools.document import Pictures
 from ...tools.surface.best import best
 from ...tools.surface.explain import SurfaceExplanation, cut
 from ...tools.surface.stored import Fitted
@@ -20,7 +20,7 @@ def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> 
     return list(map(str, save_files(folder, document_files(page))))
 
 
-def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> Mapping[str, str]:
+def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> Pictures:
     surface = fitted.response
     drawn = {
         "fit": fit_figure(surface),

@@ -65,7 +65,7 @@ def _word(word: str) -> str:
 
 
 def sweep_summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
-    """Give the object of `--json`."""
+    """Give the object of `--json`, without the files that were written."""
     given_up = [row for row in cells if row["reason"]]
     return {
         "folder": str(folder),
@@ -87,7 +87,6 @@ def sweep_summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: 
         "response": sweep.space.design.response,
         "best": (found := best(sweep, cells)),
         "headline": next(iter(best_words(found, subject.unit)), "no cell could be run"),
-        "files": [str(folder / name) for name in ("runs.csv", "cells.csv", "report.md", "report.html")],
     }
 
 
@@ -158,4 +157,5 @@ def _line(row: Row, unit: str) -> tuple[Cell, ...]:
     known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
     note = row["reason"] or ("" if row["enough"] else known)
     sd = f"{quantity(row['sd'], unit)}{bounds}"
-    return (row["cell"], *row["values"].values(), row["n"], row["mean"], sd, row["cv"], row["p99"], note)
+    levels = (number(level) if isinstance(level, float) else str(level) for level in row["values"].values())
+    return (row["cell"], *levels, row["n"], row["mean"], sd, row["cv"], row["p99"], note)

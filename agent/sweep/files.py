@@ -17,9 +17,7 @@ from ...tools.sweep.table import cell_rows, cells_csv, runs_table
 from ..consent import NO, ONCE
 from ..experiment import ExperimentRun
 from ..interface import Interface
-from ..render.files import document_files
 from ..render.terminal import blocks_text
-from ..report.response_figures import figure
 from ..report.sweep import answer, document, sweep_summary
 from ..run_folder import RunFolder, write
 from ..session import launcher_of
@@ -31,15 +29,19 @@ RUNS, CELLS = "runs.csv", "cells.csv"
 
 def write_files(sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer]) -> SweepResult:
     """Write all of them; give the answer."""
+    from ..render.files import document_files
+    from ..report.response_figures import figure  # Matplotlib takes its time
+
     cells, folder, subject = list(cell_rows(sweep)), run.folder.path, run.subject
     summary = sweep_summary(sweep, cells, subject, folder)
     if sweep.ran.rows:
         path = folder / RUNS
         write_table(runs_table(sweep, str(path), layers.values(), run.facts), path, fresh=True)
     write(folder / CELLS, cells_csv(cells))
-    page = document(sweep, cells, summary, figure(sweep.space, cells, subject.unit))
-    for name, content in document_files(page).items():
+    pages = document_files(document(sweep, cells, summary, figure(sweep.space, cells, subject.unit)))
+    for name, content in pages.items():
         write(folder / name, content.encode())
+    summary["files"] = [str(folder / name) for name in (*[RUNS] * bool(sweep.ran.rows), CELLS, *pages)]
     failure = ""
     if sweep.impossible:
         first = sweep.standing(sweep.cells[0]).reason

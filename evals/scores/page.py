@@ -67,6 +67,7 @@ LEGEND = 0.2
 """Inches that a line of the legend takes."""
 MOST_TAGS = 12
 """Those of the most cases are drawn; the table has all."""
+EACH_MARK = "Each mark is one case; the bar is the median."
 UNCLAIMED = "Who claims no mitigation where one helps is scored with what that comes to."
 MOST_REGRET = 20.0
 """Beyond it a regret sits on the edge of the picture."""
@@ -86,12 +87,12 @@ def _pictures(results: Results) -> tuple[Figure, ...]:
         Figure(
             "regret",
             _strips(results, "regret", regret, bound),
-            f"Each mark is one case; the bar is the median. {UNCLAIMED} Beyond 20 a mark sits on the edge.",
+            f"{EACH_MARK} {UNCLAIMED} Beyond {MOST_REGRET:g} a mark sits on the edge.",
         ),
         Figure(
             "runs",
             _strips(results, "runs", "recorded runs used by one answer"),
-            "Each mark is one case; the bar is the median.",
+            EACH_MARK,
         ),
     )
 
@@ -187,7 +188,7 @@ def markdown(results: Results, found: Difference | None = None) -> str:
 def _document(
     results: Results, found: Difference | None, asked: Collection[str], pictures: tuple[Figure, ...] = ()
 ) -> Document:
-    shown, failed, judged = overview(results), failure_lines(results, asked), MAIN in results.contestants
+    shown, judged = overview(results), MAIN in results.contestants
     who = f"{len(results.contestants)} {'contestant' if len(results.contestants) == 1 else 'contestants'}"
     seeds = ", ".join(map(str, results.seeds))
     named = [(kind.column, kind.words) for kind in KINDS.values() if kind.column in shown.header]
@@ -211,13 +212,24 @@ def _document(
         Section("Pictures", pictures),
         Section("By split, by difficulty and by tag", tuple(groups)),
         Section("Case by case", (Table(*grid(results)),)),
+        _failed(results, asked),
         Section(
-            f"What failed and why (of {', '.join(asked)})",
-            (Listing(tuple(failed)) if failed else Statement("Nothing failed."),),
+            "How it was made",
+            (
+                Facts((("digest of the knowledge", f"`{results.knowledge}`"),)),
+                Section("The cases and the hashes of their data", (Facts(data),), folded=True),
+            ),
         ),
-        Section("The cases and the hashes of their data", (Facts(data),), folded=True),
     )
     return Document("How right is the agent?", "evaluation", blocks)
+
+
+def _failed(results: Results, asked: Collection[str]) -> Section:
+    title, lines = f"What failed and why (of {', '.join(asked)})", failure_lines(results, asked)
+    if not lines:
+        return Section(title, (Statement("Nothing failed."),))
+    findings = f"{len(lines)} finding{'s' * (len(lines) != 1)}"
+    return Section(title, (Section(findings, (Listing(tuple(lines)),), folded=True),))
 
 
 def _required(results: Results) -> Iterator[Block]:

@@ -105,7 +105,8 @@ def origin() -> dict[str, str]:
 
 def made_by(made: Origin) -> str:
     """Say by which command and when a page was made."""
-    command, commit = made.command.replace("`", "'"), f" ({made.commit})" if made.commit else ""
+    command = (made.command or "vgo-agent eval").replace("`", "'")
+    commit = f" ({made.commit})" if made.commit else ""
     return f"Made by `{command}` on {made.made} with version {made.version}{commit}; do not edit."
 
 

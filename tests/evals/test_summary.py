@@ -275,9 +275,10 @@ def test_seconds_are_shown_and_are_no_difference() -> None:
 
 def test_the_markdown_tells_the_difference_and_the_failures() -> None:
     old, new = results(rules={"a": (1,), "b": (1,)}), results(rules={"a": (1,), "b": (0,)}, paper={"a": (0,)})
-    said = markdown(new, difference(old, new))
+    said = markdown(new.model_copy(update={"knowledge": "ab12"}), difference(old, new))
     assert "## Against the results before\n\n- New planners: paper\n- rules, b: verdict 1 -\\> 0\n" in said
-    assert "## What failed and why (of rules)\n\n- rules, b: verdict: verdict here\n" in said
+    assert "## What failed and why (of rules)\n\n### 1 finding\n\n- rules, b: verdict: verdict here\n" in said
+    assert "Made by `vgo-agent eval` on" in said and "digest of the knowledge: `ab12`" in said
     assert "Against the results before" not in markdown(new)
 
 

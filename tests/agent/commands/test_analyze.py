@@ -140,7 +140,7 @@ def test_each_group_has_its_own_verdict_and_pays_for_the_others(vgo: Vgo, tmp_pa
     assert [part["verdict"] for part in found["groups"]] == ["cause explained", "cause not visible"]
     assert all(part["p_adjusted"] >= part["p_value"] for part in found["groups"])
     told = vgo("analyze", "runs.csv", "--outcome", "time", "--group", "kernel").stdout
-    assert "kernel=a" in told and "kernel=b" in told
+    assert "kernel=a" in told and "kernel=b" in told and "P OVER ALL GROUPS" in told
 
 
 def test_a_setting_varied_in_mixed_order_is_an_intervention(vgo: Vgo, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_of_several_arms_each_is_held_against_the_baseline_and_their_number_is_p
     assert levels.pop("O3") == pytest.approx(0.99) and [*levels.values()] == pytest.approx([1 - 0.05 / 4] * 4)
     assert main(["compare", file, "--condition", "flags", "--metric", "time_s"]) == 0
     words = capsys.readouterr().out
-    assert words.startswith("1 OF 5 STEADIER: against O2") and "P, ALONE" in words
+    assert words.startswith("1 OF 5 STEADIER: each against O2") and "P, ALONE" in words
 
 
 def test_a_rate_is_told_by_its_low_tail(write: Callable[..., str], compare: Compare) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -71,6 +72,9 @@ def test_a_condition_is_compared_within_nodes_and_pooled(tmp_path, capsys):
     assert effect["level"]["interval"]["low"] < 1 < effect["level"]["interval"]["high"]
     back = answered(capsys, path, "--outcome", "time_s", "--condition", "pinned=yes,no")["effect"]
     assert back["spread"]["ratio"] == pytest.approx(1 / effect["spread"]["ratio"])
+    assert main(["analyze", "--by", "node", path, "--outcome", "time_s", "--condition", "pinned=no,yes"]) == 0
+    words = capsys.readouterr().out
+    assert re.search(r"\nyes is compared with no within 8 nodes\.\n\n  spread  x.*\n  level   x", words)
 
 
 def test_words_for_a_terminal_name_the_node_and_the_drain(tmp_path, capsys):

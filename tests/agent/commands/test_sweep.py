@@ -56,6 +56,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+FILES = ("runs.csv", "cells.csv", "report.md", "report.html", "sweep.svg")
 PROGRAM = ("--", "./program.sh", "{size}", "{mode}")
 
 
@@ -65,6 +66,8 @@ def test_every_cell_is_run_in_every_round_and_the_order_is_random(answers, tmp_p
     answer = json.loads(out)
     assert (answer["cells"], answer["runs"], answer["failed"]) == (4, 24, 0)
     assert answer["best"]["sd"]["values"]["size"] == 1
+    assert sorted(answer["files"]) == sorted(f"vgo-runs/sweep-space/{name}" for name in FILES)
+    assert all((tmp_path / name).exists() for name in answer["files"])
     runs = table(tmp_path / "vgo-runs/sweep-space/runs.csv")
     rounds = [[run["condition"] for run in runs if run["round"] == str(number)] for number in range(6)]
     assert all(sorted(one) == ["c0001", "c0002", "c0003", "c0004"] for one in rounds)
@@ -368,6 +371,18 @@ def test_a_quota_of_a_control_group_holds_the_run(answers, tmp_path):
     assert code == 0, err
     means = {cell["quota"]: float(cell["mean"]) for cell in table(tmp_path / "vgo-runs/sweep-space/cells.csv")}
     assert means["10"] > 1.5 * means["100"]
+
+
+def test_what_asks_for_consent_and_previews_loads_nothing_that_fits_or_draws():
+    code = "import sys, vgo_agent.agent.sweep.files; sys.exit(bool({'sklearn', 'matplotlib'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_level_is_written_as_it_was_given(answers, tmp_path):
+    space = {**SPACE, "parameters": {"size": {"levels": [1, 65536]}}}
+    assert answers(*written(tmp_path, space), "--runs", "4", "--", "./program.sh", "{size}")[0] == 0
+    report = (tmp_path / "vgo-runs/sweep-space/report.md").read_text()
+    assert "| c0002 | 65536 |" in report
 
 
 def test_a_dry_run_shows_cells_and_writes_and_touches_nothing(answers, tmp_path):

@@ -9,6 +9,10 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.agent.commands.mitigation_arguments import levels_meant
+from vgo_agent.agent.conduct import finished_run
+from vgo_agent.agent.report.summary import text
+from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.transcript import Transcript, read
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.experiment.race import looks
@@ -49,7 +53,9 @@ def test_the_best_level_is_found_confirmed_and_can_be_checked_again(answers, tmp
     assert answer["screening"]["rounds"] == 20, "one is left and better: no more rounds are needed"
     assert "tcache_count=2" in answer["verdict"]["remedy"]["command"]
     run = Path(answer["run_dir"])
+    folder = RunFolder(run)
     assert "Levels of" in (run / "report.md").read_text() and "Levels of" in (run / "report.html").read_text()
+    assert "Levels of `blocks`\nLEVEL" in text(finished_run(folder, Transcript(None, read(folder.transcript)), load()))
     for check in (("verify",), ("verify", "--recompute")):
         assert main([*check, str(run)]) == 0
 

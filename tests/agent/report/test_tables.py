@@ -1,4 +1,4 @@
-"""runs.csv and runs.md."""
+"""runs.csv and runs.md, and the page of two machines."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import re
 from collections.abc import Callable
 
 from vgo_agent.agent.record import FinishedRun
+from vgo_agent.agent.render.html import html_page
+from vgo_agent.agent.report.machine import document
 from vgo_agent.agent.report.tables import runs_csv, runs_md
 from vgo_agent.tools.case import Record
+from vgo_agent.tools.machine_profile.compare import compare
 from vgo_agent.tools.row import FIXED
+
+from ...tools.machine_profile.made import profile
 
 Finished = Callable[[str], FinishedRun]
 
@@ -70,3 +75,9 @@ def test_the_page_says_what_this_machine_does_not_show_and_why(finished: Finishe
     page = runs_md(finished("confirmed")).decode()
     assert "| process: perf.cycles, perf.instructions | no hardware counters |" in page
     assert "RAPL" in page
+
+
+def test_no_heading_on_the_page_of_two_machines_is_empty() -> None:
+    rates = {"cpu-a": [1.0, 2.0], "cpu-b": [2.0, 3.0]}
+    page = html_page(document(compare(profile(rates), profile(rates))))
+    assert re.findall("<h2>(.*?)</h2>", page) == ["Every stressor"] and "Predicted for CPU-bound programs" in page
