@@ -14,7 +14,6 @@ class Desk:
 
     def __init__(self) -> None:
         self._child = Child([sys.executable, "-m", str(__package__)])
-        self.close = self._child.close
 
     def ask(self, duty: str, **wanted: Any) -> Any:
         """Wait for what a duty gives; VgoError with its sentence where it is refused."""
@@ -24,6 +23,10 @@ class Desk:
             raise VgoError(str(refused)) from refused
         except Ended as ended:
             raise VgoError(f"The process that answers has ended ({ended}); ask again.") from ended
+
+    def close(self) -> None:
+        """End the process; another thread that waits for an answer hears of it."""
+        self._child.close()
 
     def __enter__(self) -> Self:
         return self

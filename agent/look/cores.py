@@ -98,22 +98,19 @@ NUMBERS = 40
 
 @dataclass(frozen=True, eq=False)
 class CoresPage(TextFigure):
-    """One line a core, from the `first` on."""
+    """One line a core, from that line on which the page is called after."""
 
     rates: tuple[CoreRates, ...]
-    first: int = 0
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The first line, from 0."""
-        return str(self.first)
+    name: str = "0"
+    """The first line, from 0."""
 
     def draw(self, canvas: TextCanvas, window: AxisWindow | None = None, cursor: float | None = None) -> Picture:
         """Draw the lines below their header."""
         bar, marks = max(canvas.width - NUMBERS, 4), canvas.marks
         columns = f"{'core':>5} {'busy':>6} {'steal':>6} {'irq/s':>9} {'MHz':>6}"
         canvas.write(0, 0, f"{columns}  {marks.bar} busy {marks.slow_bar} stolen", "faint")
-        for row, core in enumerate(self.rates[self.first : self.first + max(canvas.height - 1, 0)], 1):
+        first = int(self.name)
+        for row, core in enumerate(self.rates[first : first + max(canvas.height - 1, 0)], 1):
             canvas.write(row, 0, _numbers(core))
             busy, steal = round((core.busy or 0.0) * bar), round((core.steal or 0.0) * bar)
             canvas.write(row, NUMBERS - 2, marks.bar * (busy - steal), "fast")
@@ -125,7 +122,7 @@ def cores_pages(found: tuple[CoreRates, ...], known: bool) -> tuple[TextFigure, 
     """Give the cores from each line on; `known`: the kernel tells about its cores."""
     if not found:
         return (Sentence("Reading the cores." if known else NOT_LINUX),)
-    return tuple(CoresPage(found, first) for first in range(len(found)))
+    return tuple(CoresPage(found, str(first)) for first in range(len(found)))
 
 
 def _numbers(core: CoreRates) -> str:

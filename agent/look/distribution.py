@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -174,7 +174,7 @@ class Overlay(_Distribution):
 
     def layout(self, x: CellScale, cursor: float | None, marks: Marks) -> PlotLayout:
         """Give the ratio of the spreads, and read the shares under the cursor."""
-        tall = max(float(max(shares)) for shares in self._shares(x)) * HEADROOM or 1.0
+        tall = max(float(max(shares)) for shares in _shares(self, x)) * HEADROOM or 1.0
         arms = f"% of runs: {marks.faint_bar} {self.held_against}  {marks.curve} {self.mitigation}"
         entries = arms if self.ratio is None else f"{arms}  = interval of the ratio, 1 no change"
         return PlotLayout(
@@ -187,17 +187,12 @@ class Overlay(_Distribution):
 
     def mark(self, canvas: TextCanvas, framed: Framed) -> None:
         """Draw bars of one arm, the density of the other, and the ratio."""
-        bars, curve = (100 * shares / framed.y.window.high for shares in self._shares(framed.x))
+        bars, curve = (100 * shares / framed.y.window.high for shares in _shares(self, framed.x))
         for column, share in enumerate(bars.tolist(), framed.left):
             canvas.bar(column, framed.top, framed.bottom, share, "baseline", canvas.marks.faint_bar)
         canvas.line(framed.left, framed.top, framed.bottom, curve, canvas.marks.curve, "mitigated")
         self._ruler(canvas, framed)
         self._whole.mark(canvas, framed)
-
-    def _shares(self, x: CellScale) -> tuple[FloatArray, FloatArray]:
-        """Shares of the runs in each cell: counted ones of the baseline, the density of the mitigated ones."""
-        baseline, mitigated = self._arms
-        return self._whole.counts(baseline, x) / baseline.size, density(mitigated, x) / mitigated.size
 
     def _ratio(self) -> str:
         if self.ratio is None:
@@ -226,6 +221,16 @@ class Overlay(_Distribution):
             canvas.put(framed.top, left + place, mark, "mitigated" if inside else "faint")
         canvas.put(framed.top, left + ruler.place(1.0), "1", "cut")
         canvas.put(framed.top, left + ruler.place(self.ratio), canvas.marks.curve, "mitigated")
+
+
+@lru_cache(maxsize=1)
+def _shares(shown: Overlay, x: CellScale) -> tuple[FloatArray, FloatArray]:
+    """Shares of the runs in each cell: counted ones of the baseline, the density of the mitigated ones.
+
+    The one that is drawn is remembered, since its layout and its marks are made of the same shares.
+    """
+    baseline, mitigated = shown._arms
+    return shown._whole.counts(baseline, x) / baseline.size, density(mitigated, x) / mitigated.size
 
 
 def density(values: FloatArray, scale: CellScale) -> FloatArray:

@@ -32,13 +32,14 @@ class TreePage(TextFigure):
     """As many lines as there is room for, the chosen one among them; Enter leads to the column that it asks about."""
 
     tree: DecisionTree
-    chosen: int = 0
+    name: str = "0"
+    """The chosen line, from 0."""
     asks = True
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The line, from 0."""
-        return str(self.chosen)
+    def chosen(self) -> int:
+        """Place of the chosen line."""
+        return int(self.name)
 
     @property
     def column(self) -> str:
@@ -62,7 +63,7 @@ def tree_pages(tree: DecisionTree | None) -> tuple[TextFigure, ...]:
     """Give the tree with each of its lines chosen."""
     if tree is None:
         return (Sentence("There is no tree yet: label the runs first."),)
-    return tuple(TreePage(tree, chosen) for chosen in range(len(tree.nodes)))
+    return tuple(TreePage(tree, str(chosen)) for chosen in range(len(tree.nodes)))
 
 
 def _headline(tree: DecisionTree) -> str:

@@ -71,5 +71,9 @@ class RecordedScreen(Dialog[None]):
             for one in given["rows"]:
                 arms.add_row(*(Text(printable(cell)) for cell in one))
             self.query_one("#arms", Static).update(arms)
+        view = self.query_one(FigureView)
         if given["arms"]:
-            self.query_one(FigureView).show(*figures_of(given))
+            view.show(*figures_of(given))
+        else:
+            view.display = False
+            self.query_one(VerticalScroll).focus()

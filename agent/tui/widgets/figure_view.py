@@ -286,6 +286,7 @@ class CutView(FigureView):
 class CoresView(FigureView):
     """One line a core; it costs nothing while it is hidden."""
 
+    _figures = cores_pages((), known=True)
     _before: CoresSnapshot | None = None
     _reading: Timer | None = None
 

@@ -109,8 +109,10 @@ class LookPane(Vertical):
         """Which of several tables is open; empty: there is one."""
         self._reading = ""
         """What is computed first of a table that was opened."""
-        self._scatters: dict[str, Scatter | None] = {}
-        """Of columns that were read here; None: it was asked for."""
+        self._scatters: dict[str, Scatter] = {}
+        """Of columns that were read here."""
+        self._column = ""
+        """The column that was asked for last: one that was asked for before it may never be answered."""
         self._computer = Computer(self._answered)
         self._rest: Timer | None = None
 
@@ -204,7 +206,7 @@ class LookPane(Vertical):
         self._spread()
 
     def _put_away(self, instead: OpenFile | None) -> None:
-        self._source, self._reading = instead, ""
+        self._source, self._reading, self._column = instead, "", ""
         self._scatters.clear()
         self._computer.forget()
         self.query_one(PagedTable).say(NO_TABLE)
@@ -255,10 +257,11 @@ class LookPane(Vertical):
             self._computer.ask(event.question)
 
     def _read_column(self) -> None:
-        """Read the numbers of the column that is to be seen, once."""
+        """Read the numbers of the column that is to be seen."""
         column = self.view("factor").figure.name
-        if column and column not in {**self._scatters, **self.state.looking.scatters} and self._open():
-            self._scatters[column] = None
+        known = column in self._scatters or column in self.state.looking.scatters
+        if column and not known and column != self._column and self._open():
+            self._column = column
             self._computer.ask(ReadColumn(column))
 
     def fit(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.table import Table
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
@@ -95,6 +96,18 @@ def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
         assert isinstance(arms, Table) and arms.row_count == 2
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, SessionScreen)
+
+    on_screen(session, talk)
+
+
+def test_where_nothing_can_be_compared_no_blank_figure_has_the_keys(tmp_path, desk) -> None:
+    session = ChatSession(desk, out=tmp_path)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await pilot.app.push_screen(RecordedScreen(session, [str(tmp_path / "none.csv")]))
+        await until(lambda: "none.csv" in text_of(pilot, "#headline"), pilot)
+        assert not pilot.app.screen.query_one(FigureView).display
+        await until(lambda: isinstance(pilot.app.focused, VerticalScroll), pilot)
 
     on_screen(session, talk)
 

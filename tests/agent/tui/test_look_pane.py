@@ -11,10 +11,12 @@ from textual.pilot import Pilot
 from textual.widgets import Static, TabbedContent
 
 from vgo_agent.agent.look.distribution import Histogram
-from vgo_agent.agent.look.messages import Looking
-from vgo_agent.agent.look.scenes import PlottedOutcomes
+from vgo_agent.agent.look.dots import Scatter
+from vgo_agent.agent.look.messages import Failed, Looking, LookQuestion, OpenFile, ReadColumn
+from vgo_agent.agent.look.plot import Sentence
+from vgo_agent.agent.look.scenes import PlottedFactor, PlottedOutcomes
 from vgo_agent.agent.tui.messages import CutKept, QuestionRefused
-from vgo_agent.agent.tui.widgets.figure_view import CutView
+from vgo_agent.agent.tui.widgets.figure_view import CoresView, CutView
 from vgo_agent.agent.tui.widgets.look_pane import TABS, LookPane
 from vgo_agent.agent.tui.widgets.sorted_table import PAGE, PagedTable, SortedTable
 
@@ -24,6 +26,7 @@ VALUES = RNG.normal(size=(RUNS, 6))
 TIMES = 1.0 + 0.05 * RNG.normal(size=RUNS) + (VALUES[:, 2] > 0.8)
 OUTCOMES = PlottedOutcomes(TIMES, "s", "time")
 HEADER = "time_s,a,b,c,d,e,f"
+FACTORS = tuple(PlottedFactor(name, name, 0.9, 0.01, None, True, 1.0, 0.0) for name in "abc")
 SIZES = ((20, 5), (1, 1), (200, 60), (41, 12), (80, 24))
 PATIENCE_S = 200.0
 
@@ -148,6 +151,33 @@ def test_a_table_that_was_closed_while_it_was_read_is_not_shown(runs):
         assert not app.query_one(PagedTable).begun
 
     on(app, use)
+
+
+def test_the_column_that_is_shown_is_asked_for_again_where_another_went_before_it(runs, monkeypatch):
+    app, asked = Shown(), list[LookQuestion]()
+
+    async def use(pilot: Pilot[None]) -> None:
+        pane = app.pane
+        monkeypatch.setattr(pane._computer, "ask", asked.append)
+        pane.offer(OpenFile(runs))
+        pane.look_at(Looking(OUTCOMES, factors=FACTORS))
+        pane.choose("factor")
+        await pilot.press("down", "down", "up", "up")
+        await pilot.pause()
+        assert [one.name for one in asked if isinstance(one, ReadColumn)] == ["a", "b", "c", "b", "a"]
+        pane._answered(ReadColumn("a"), Failed("It cannot be read."))
+        await pilot.press("down", "up")
+        await pilot.pause()
+        pane._answered(ReadColumn("a"), Scatter("a", VALUES[:, 0], OUTCOMES))
+        await pilot.press("down", "up")
+        await pilot.pause()
+        assert [one.name for one in asked if isinstance(one, ReadColumn)][5:] == ["b", "a", "b"]
+
+    on(app, use)
+
+
+def test_cores_are_said_to_be_read_until_they_were_read_twice():
+    assert CoresView().figure == Sentence("Reading the cores.")
 
 
 async def sees_everything(app: Shown, pilot: Pilot[None]) -> None:
