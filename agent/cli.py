@@ -57,7 +57,7 @@ def _run(words: list[str], began_s: float) -> int:
         return _overview(words)
     from .parser import parser_of
 
-    told = parser_of(command).told(rest, began_s)
+    told = parser_of(command).parse_command(rest, began_s)
     try:
         _refuse_bytes(words)
         told.refuse()

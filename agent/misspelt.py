@@ -58,7 +58,7 @@ def instead(words: Sequence[str]) -> str:
     if words[0] in _FORMER:
         return f"write `vgo-agent {_FORMER[words[0]]}`"
     if several := [name for name in COMMANDS if name.partition(" ")[0] == words[0]]:
-        return f"there are {', '.join(several)}"
+        return f"there {'is' if len(several) == 1 else 'are'} {', '.join(several)}"
     texts = {name: f"{name} {command.words}" for name, command in COMMANDS.items()}
     near = near_names(words[0], list(COMMANDS), texts, _EVERYDAY.get(words[0].lower(), ()))
     return did_you_mean(near, "`vgo-agent --help` lists them")

@@ -8,7 +8,8 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 
 from ..tools.amount import LONGEST, MOST
-from .commands.options import SETTINGS, DeclaredCommand
+from .commands.options import DeclaredCommand
+from .commands.setting_options import SETTINGS
 from .terminal import columns
 
 TYPE_CHECKING = False
@@ -89,15 +90,12 @@ class Parser(argparse.ArgumentParser):
         if "action" not in more and kind.startswith("bool"):
             more["action"] = "store_true"
         elif "action" not in more:
-            several = kind.startswith("tuple")
-            if kind.startswith("Literal["):
-                more["choices"] = tuple(word.strip(" '\"") for word in kind[len("Literal[") : -1].split(","))
-            more |= {"action": "append", "default": []} if several and "nargs" not in more else {}
+            more |= {"action": "append"} if kind.startswith("tuple") and "nargs" not in more else {}
             more |= {"type": TYPES[kind]} if kind in TYPES and "type" not in more else {}
-        if not more.get("required") and one.name != "json_lines":
-            more.setdefault("default", one.default)
         flags = [*([more["short"]] if "short" in more else []), f"--{one.name.replace('_', '-')}"]
-        self._add(self._group(more.get("group", group), more.get("exclusive")), *flags, **more)
+        self._add(
+            self._group(more.get("group", group), more.get("exclusive")), *flags, default=argparse.SUPPRESS, **more
+        )
 
     def _add_setting(self, flag: str) -> str:
         more = SETTINGS[flag]
@@ -117,23 +115,24 @@ class Parser(argparse.ArgumentParser):
 
     def _add(self, target: Any, *names: str, **more: Any) -> argparse.Action:
         more = {name: value for name, value in more.items() if name not in OURS}
-        if more.get("required") is False:
-            del more["required"]
+        more["help"] = self.command.WORDS.get(names[-1].lstrip("-"), more["help"])
         self.declared.append(action := target.add_argument(*names, **more))
         made: argparse.Action = action
         return made
 
-    def told(self, words: Sequence[str], began_s: float = 0.0) -> DeclaredCommand:
+    def parse_command(self, words: Sequence[str], began_s: float = 0.0) -> DeclaredCommand:
         """Read a command line; our options may stand anywhere before the program."""
         flags, places, program = self._split(list(words))
         if places and not any(one.metadata.get("place") for one in fields(self.command)):
             self.error(f"unrecognized arguments: {' '.join(places)}")
         found = vars(self.parse_args([*flags, *(["--", *places] if places else [])]))
-        given = {key: found.pop(key) for key in self._settings if key in found}
         if program is not None:
             found["command"] = program
-        tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-        return self.command(flags=given, began_s=began_s, **tuples)
+        absent = {action.dest: action.default for action in self.declared}
+        typed = frozenset(name for name, value in found.items() if value is not absent[name])
+        settings = {key: found.pop(key) for key in self._settings if key in found}
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+        return self.command(flags=settings, typed=typed, began_s=began_s, **values)
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str], list[str] | None]:
         """Part options, words of ours, and the program; None where none is named."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..agent.commands.diagnose import asked_of, carry_out
-from ..agent.commands.options import EVERY, Asking, OnHosts, option, place
+from ..agent.commands.options import Asking, OnHosts, option, place
+from ..agent.commands.setting_options import EVERY
 from ..agent.terminal import folded, table
 from ..knowledge.errors import VgoError
 
@@ -109,7 +110,6 @@ Without a name it takes the first workload of the list that shows its cause on t
         """List, or diagnose."""
         if self.list:
             return self._listed()
-        from ..agent.clock import BudgetClock
         from ..agent.session import NewDiagnosis
         from ..agent.settings import effective
         from .workloads.registry import surrounded
@@ -129,7 +129,7 @@ Without a name it takes the first workload of the list that shows its cause on t
                 file=sys.stderr,
                 flush=True,
             )
-        new = NewDiagnosis(asked_of(subject, settings), settings.out, workload.name, BudgetClock(self.began_s))
+        new = NewDiagnosis(asked_of(subject, settings), settings.out, workload.name)
         told = settings.quiet or self.json
         with surrounded(workload, steady):
             return carry_out(new, settings, self, (lambda _: None) if told else _tell_next)

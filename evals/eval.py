@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ..agent.commands.options import Answering, OnHosts, option
 from ..agent.terminal import columns, printable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 OUTPUTS, LIVE = "what becomes of it", "live"
 SEEDS = 3
 LIMIT_S = 600.0
+Change = Literal["process", "system"]
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell gives it."""
 
@@ -38,6 +39,7 @@ examples:
   vgo-agent eval --live cpu-hops page-faults
   vgo-agent eval --live --allow system --steady --save live.json --markdown live.md
   vgo-agent eval --live cpu-hops short-sleeps --on tcp://10.0.0.1:8786
+  vgo-agent eval record page-faults
 
 Nothing is run but what the agent computes: runs come from recorded tables. With --live the workloads are run, one
 after another, each diagnosed as `vgo-agent demo NAME` does it, and what is said is scored. --live goes with --steady,
@@ -78,8 +80,9 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
         (),
         metavar="SPEC",
     )
-    allow: Literal["process", "system"] | None = option(
+    allow: Change | None = option(
         "what a diagnosis may change (default system, which recorded runs cannot harm; with --live process)",
+        choices=get_args(Change),
     )
     html: Path | None = option("write one page with pictures", metavar="FILE", group=OUTPUTS)
     markdown: Path | None = option("write the tables as Markdown", metavar="FILE", group=OUTPUTS)
@@ -102,7 +105,7 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
     )
 
     def run(self) -> int:
-        """Record, run live, or evaluate."""
+        """Run live, or evaluate."""
         refuse_strangers(self)
         if self.live is not None:
             refuse(self)

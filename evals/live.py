@@ -19,7 +19,7 @@ from ..agent.commands.subject import on_of
 from ..agent.record import record_of
 from ..agent.run_folder import RunFolder
 from ..agent.settings import effective
-from ..agent.terminal import answer, printable
+from ..agent.terminal import printable
 from ..agent.transcript import read
 from ..tools.findings import Findings
 from ..tools.layers_here import named
@@ -71,7 +71,7 @@ def run_live(told: EvalCommand) -> int:
         write(results.model_dump_json(indent=1) + "\n", told.save, "--save")
     if told.markdown:
         write(live_markdown(results), told.markdown, "--markdown")
-    answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results), told.json)
+    told.answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results))
     return INTERRUPTED if stopped else 0
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..agent.commands.options import Answering, OfProgram, option, place
-from ..agent.terminal import answer
 from ..knowledge.errors import VgoError
 
 if TYPE_CHECKING:
@@ -38,7 +37,9 @@ off goes on with --resume. Of your own program, write what is right into truth.y
 """
     USAGE = "NAME [OPTIONS] [-- COMMAND [ARGS...]]"
     GROUP = "what is recorded"
-    SETTINGS = ("layer", "timeout", "on-failure")
+    SETTINGS = ("layer", "launcher", "timeout", "on-failure")
+    PLACES = None
+    REQUIRES = {"command": "shell metric per_iteration unit higher_is_better input launcher"}
 
     name: str = place("NAME", "a workload, a case to record again, or a new name for COMMAND")
     steady: bool = option("the workload's steady twin, without its cause", False)
@@ -72,7 +73,7 @@ off goes on with --resume. Of your own program, write what is right into truth.y
         key = _key(self)
         again = shlex.join(["vgo-agent", "eval", "record", "--resume", *where, key])
         if self.seal:
-            return _seal(self.parent / key, self.json)
+            return _seal(self.parent / key, self)
         from ..agent.ending import goes_on_with
         from .recorded.asking import truth_so_far
         from .recorded.finish import finish
@@ -85,7 +86,7 @@ off goes on with --resume. Of your own program, write what is right into truth.y
         recorder = recorder_of(workshop, truth_so_far(self.parent / key, asked, lines), lines)
         with goes_on_with(lambda: again):
             record(recorder)
-        return _told(finish(recorder, self.parent), self.json)
+        return _told(finish(recorder, self.parent), self)
 
     @property
     def parent(self) -> Path:
@@ -93,11 +94,6 @@ off goes on with --resume. Of your own program, write what is right into truth.y
         from .recorded.folders import CASES
 
         return self.out or CASES
-
-    @classmethod
-    def begins_program(cls, places: Sequence[str], word: str) -> bool:
-        """The program stands after `--`: a name of a workload may be all there is."""
-        return False
 
 
 def _key(told: RecordCommand) -> str:
@@ -137,14 +133,14 @@ def _judged(folder: Path) -> tuple[str, ...]:
     return doubts(admitted(folder), read_truth(folder))
 
 
-def _seal(folder: Path, as_json: bool | str) -> int:
+def _seal(folder: Path, command: Answering) -> int:
     from .recorded.manifest import reseal
 
     reseal(folder)
-    return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), as_json)
+    return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), command)
 
 
-def _told(folder: Path, as_json: bool | str) -> int:
+def _told(folder: Path, command: Answering) -> int:
     """Say where the case stands, and what is left to do."""
     from .recorded.manifest import sealing
 
@@ -152,13 +148,11 @@ def _told(folder: Path, as_json: bool | str) -> int:
         found = _judged(folder)
     except VgoError as error:
         text = f"{folder} is recorded. Before it can be scored:\n  {error}\n  Then `{sealing(folder)}`."
-        answer({"case": str(folder), "ready": False, "reason": str(error), "doubts": ()}, text, as_json)
-        return 0
-    return _ready(folder, f"{folder} can be scored", found, as_json)
+        return command.answer({"case": str(folder), "ready": False, "reason": str(error), "doubts": ()}, text)
+    return _ready(folder, f"{folder} can be scored", found, command)
 
 
-def _ready(folder: Path, words: str, doubts: Sequence[str], as_json: bool | str) -> int:
+def _ready(folder: Path, words: str, doubts: Sequence[str], command: Answering) -> int:
     """Say that a case can be scored, and where its truth and its pairs do not agree."""
     lines = [f"{words}{BUT}", *(f"  {doubt}" for doubt in doubts), MEND] if doubts else [f"{words}."]
-    answer({"case": str(folder), "ready": True, "reason": "", "doubts": doubts}, "\n".join(lines), as_json)
-    return 0
+    return command.answer({"case": str(folder), "ready": True, "reason": "", "doubts": doubts}, "\n".join(lines))

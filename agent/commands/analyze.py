@@ -59,6 +59,14 @@ and whether it makes runs slow, by the columns mpi.RANK.own_s and mpi.RANK.time_
 library, or from mpiP); --save writes one line a run and rank.
 """
 
+    REQUIRES = {"by=node": "node condition margin"}
+    CONFLICTS = {
+        "by": "group settings levels order cut steady_cv",
+        "by=rank": "exclude",
+        "read_only": "by outcome group settings exclude levels order cut alpha steady_cv seed lower_is_better"
+        " higher_is_better",
+    }
+
     file: str = place("FILE", "the recorded runs")
     by: str | None = option("compare machines, or ranks of an MPI program", choices=("node", "rank"), group=BY)
     node: str | None = option(
@@ -110,7 +118,6 @@ library, or from mpiP); --save writes one line a run and rank.
 
     def run(self) -> int:
         """Analyse."""
-        self._refuse_strangers()
         if self.read_only:
             from .recorded_runs import show
 
@@ -139,43 +146,29 @@ library, or from mpiP); --save writes one line a run and rank.
         self.answer(summary(found, recorded), text(found, recorded))
         return 0 if found.answered else 1
 
-    def _refuse_strangers(self) -> None:
-        """Refuse an option that the kind of analysis does not look at: it would seem to count."""
-        from ...knowledge.errors import VgoError
-
-        if self.by and self.read_only:
-            raise VgoError("--read-only analyses nothing, and --by does: leave one of them out.")
-        of_nodes = [name for name in ("node", "condition") if getattr(self, name)]
-        if of_nodes and self.by != "node":
-            raise VgoError(f"--{of_nodes[0]} compares machines: give --by node too, or leave it out.")
-        whole = [name for name in ("group", "settings", "levels", "order") if getattr(self, name)]
-        if whole and (self.by or self.read_only):
-            other = f"--by {self.by}" if self.by else "--read-only"
-            raise VgoError(f"--{whole[0]} is not for {other}: leave one of them out.")
-
     def _question(self) -> AnalysisOptions:
         from ...tools.analysis.analysis import AnalysisOptions
         from ...tools.statistics.labels.cut_search import parse
 
         return AnalysisOptions(cut=parse(self.cut), alpha=self.alpha, steady_cv=self.steady_cv, seed=self.seed)
 
+    def columns(self, option: str, recorded: RecordedRuns) -> tuple[str, ...]:
+        """Expand the names and patterns of an option."""
+        names = [*recorded.frame.columns, *recorded.left_out]
+        return tuple(dict.fromkeys(name for text in getattr(self, option) for name in meant(text, names, option)))
+
     def _wanted(self, recorded: RecordedRuns) -> ColumnOptions:
         from ...tools.recorded.design import ColumnOptions
 
-        names = [*recorded.frame.columns, *recorded.left_out]
-
-        def columns(option: str) -> tuple[str, ...]:
-            return tuple(dict.fromkeys(name for text in getattr(self, option) for name in meant(text, names, option)))
-
-        settings, exclude = columns("settings"), columns("exclude")
+        settings, exclude = self.columns("settings", recorded), self.columns("exclude", recorded)
         usual = (name for name in recorded.group if name not in (*settings, *exclude, self.outcome))
         return ColumnOptions(
             outcome=self.outcome,
             lower_is_better=self.lower,
-            group=columns("group") or tuple(usual),
+            group=self.columns("group", recorded) or tuple(usual),
             settings=settings,
             exclude=exclude,
-            levels=columns("levels"),
+            levels=self.columns("levels", recorded),
             order=self.order,
         )
 

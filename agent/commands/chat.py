@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ...tools.ending_signals import hear_hangup
-from .options import EVERY, OfProgram, OnHosts, option
+from .options import OfProgram, OnHosts, option
+from .setting_options import EVERY
 
 if TYPE_CHECKING:
     from ..chat.session import ChatSession
@@ -33,7 +34,7 @@ examples:
   vgo-agent chat ./bench.sh
   vgo-agent chat --metric 'time: ([0-9.]+) ms' --unit ms -- python bench.py
   vgo-agent chat vgo-runs/20250314-092653-bench.sh
-  vgo-agent chat before.csv after.csv --metric time_s
+  vgo-agent chat --metric time_s before.csv after.csv
   vgo-agent chat --plain ./bench.sh < lines.txt
   vgo-agent chat --on tcp://10.0.0.1:8786 ./bench.sh
   vgo-agent chat --web --port 8765 ./bench.sh
@@ -44,6 +45,8 @@ terminal is lost, and `vgo-agent chat RUN` is there again. Without a COMMAND or 
     USAGE = "[OPTIONS] [--] [COMMAND [ARGS...] | RUN | FILE ...]"
     GROUP = "the app"
     SETTINGS = EVERY
+    REQUIRES = {"on": "mixed", "web": "port"}
+    CONFLICTS = {"plain": "web theme"}
 
     step: bool = option("begin nothing: every step waits for you", False)
     plain: bool = option("line by line, for screen readers, pipes and logs", False)
@@ -130,7 +133,7 @@ def _in_browser(told: ChatCommand, settings: UserSettings) -> int:
         options = ["--theme", told.theme, "--out", str(settings.out)]
         if session.folder is None and told.metric:  # of recorded files
             options += ["--metric", told.metric]
-        words = [*options, "--", *(word for word in named if word != "--")]
+        words = [*options, "--", *named]
         with goes_on_with(lambda: _again(session)):
             serve([*FRONT_DOOR, "chat", *words], told.port, tell)
         if session.place == "ours" and session.folder:

@@ -87,7 +87,7 @@ def tools() -> Iterator[str]:
         if not tool.help.strip():
             yield f"The tool {name} has no help: a planner reads it."
         if tool.arguments.model_config.get("extra") != "forbid":
-            yield f"The tool {name} takes told that it does not know: derive them from Arguments."
+            yield f"The tool {name} takes arguments that it does not know: derive them from Arguments."
         properties = tool.arguments.model_json_schema().get("properties", {})
         for argument in (key for key, schema in properties.items() if schema.keys() <= {"title"}):
             yield f"The tool {name} does not say what type {argument} has: annotate it."

@@ -44,6 +44,12 @@ an interval for cells that are not in the table.
 recorded runs' own shape and judged by the same test; the interval is that of the simulation.
 """
 
+    REQUIRES = {"plan": "kind power"}
+    CONFLICTS = {
+        "by": "picture",
+        "plan": "condition baseline where pair by picture lower_is_better higher_is_better",
+    }
+
     words: tuple[str, ...] = place("FILE", "recorded runs: CSV, Parquet, SHARP, pyperf, ...")
     metric: str | None = option("what to compare (needed with several columns of numbers)", metavar="COL")
     condition: str | None = option(
@@ -79,10 +85,6 @@ recorded runs' own shape and judged by the same test; the interval is that of th
 
         if self.plan is not None:
             return self._planned(self.plan)
-        if self.kind or self.power is not None:
-            raise VgoError(
-                "--kind and --power say what is to be planned for: give --plan RATIO too, or leave them out."
-            )
         from ...tools.recorded_comparison.compare import contrast, contrast_cells
         from ..report.comparison import by_cell, text
 
@@ -106,10 +108,8 @@ recorded runs' own shape and judged by the same test; the interval is that of th
         from ...tools.recorded.read import read
         from ...tools.recorded_power import PowerRequest, plan
 
-        asked = [name for name in ("condition", "baseline", "where", "pair", "by", "picture") if getattr(self, name)]
-        if asked or len(self.words) > 1:
-            other = f"--{asked[0]}" if asked else "the others"
-            raise VgoError(f"--plan asks one FILE, all of whose runs count: leave out {other}.")
+        if len(self.words) > 1:
+            raise VgoError("--plan asks one FILE, all of whose runs count: leave out the others.")
         request = PowerRequest(
             ratio=ratio,
             power=0.8 if self.power is None else self.power,
@@ -136,8 +136,6 @@ recorded runs' own shape and judged by the same test; the interval is that of th
             raise VgoError("--condition splits one table into arms: give one FILE, or leave it out.")
         if self.picture and self.picture.suffix != ".svg":
             raise VgoError(f"--picture {self.picture} is drawn as SVG: name it *.svg.")
-        if self.picture and self.by:
-            raise VgoError("--picture draws two whole arms: leave out --by, or choose one cell with --where.")
         condition, _, among = (self.condition or "").partition("=")
         return Contrast(
             metric=self.metric,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...tools.statistics.stopping.rules import RULES
-from .options import EVERY, Answering, DeclaredCommand, place
+from .options import Answering, DeclaredCommand, place
+from .setting_options import EVERY
 
 if TYPE_CHECKING:
     from ..parser import Parser

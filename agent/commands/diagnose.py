@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from .options import EVERY, Asking, OfProgram, OnHosts, option
+from .options import Asking, OfProgram, OnHosts, option
+from .setting_options import EVERY
 
 if TYPE_CHECKING:
     from ...tools.plan import TrialPlan
@@ -42,13 +43,12 @@ Where nothing that the tool can do helps, and the answer went to a terminal, wha
     def run(self) -> int:
         """Diagnose."""
         from ...tools.layers_here import named
-        from ..clock import BudgetClock
 
         settings = self.in_force()
         named(settings.layers)  # a layer that does not exist is told before the first run
         new = diagnosis_of(self, settings)
         request = new.request.model_copy(update={"plan": _plan(self.surface)})
-        return carry_out(replace(new, request=request, clock=BudgetClock(self.began_s)), settings, self)
+        return carry_out(replace(new, request=request), settings, self)
 
 
 def diagnosis_of(told: OfProgram, settings: UserSettings) -> NewDiagnosis:
@@ -91,12 +91,12 @@ def carry_out(
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
-    from ..live_view import watching
     from ..session import diagnose
     from .trial import attended
 
-    with watching(settings.quiet, told, new.request.subject.unit) as interface:
-        ending = diagnose(new, interface)
+    ending = told.watched(
+        settings, new.request.subject.unit, lambda interface, clock: diagnose(replace(new, clock=clock), interface)
+    )
     code = told.give(ending)
     afterwards(Path(ending.summary["run_dir"]))
     if attended() and sys.stdout.isatty() and not (settings.quiet or told.json):

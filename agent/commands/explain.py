@@ -14,6 +14,7 @@ from ..terminal import WIDTH, folded, table
 from .options import Answering, option, place
 
 if TYPE_CHECKING:
+    from ...knowledge.loader import Knowledge
     from ...knowledge.passages import KnowledgePassage
     from .entry_explanation import EntryExplanation
 
@@ -21,6 +22,8 @@ MOST_NAMED = 3
 """Columns that tell two factors apart."""
 LONGEST = 200
 """Characters of a name: more is a question, or no text at all."""
+WORDS_OF_A_NAME = 4
+"""At most, of one that is misspelt."""
 MOST, MOST_PASSAGES = 100, 5
 """Passages that a search gives, and does unless more are asked for."""
 
@@ -68,21 +71,20 @@ installation builds an index in the user's cache.
         searches = len(name) > LONGEST or self.top or self.embedding
         found = [] if searches else meant(name, known)
         if not found:
-            return self._searched(name)
+            return self._searched(name, known)
         from .entry_explanation import explained
 
         one = explained(found, name, known, self.root)
         return self.answer(one.values, words_of(one))
 
-    def _searched(self, question: str) -> int:
+    def _searched(self, question: str, known: Knowledge) -> int:
         """Give the passages that a search finds, below the names that are near in spelling."""
         from ...knowledge.index import MOST as READ
         from ...knowledge.index import search
-        from ...knowledge.loader import load
         from ...knowledge.named import nearest
 
         given = self.embedding or os.environ.get("VGO_AGENT_EMBEDDING") or None
-        near = [] if " " in question else nearest(question, load())
+        near = [] if len(question.split()) > WORDS_OF_A_NAME else nearest(question, known)
         found = search(question, self.top or MOST_PASSAGES, embedding=Path(given).expanduser() if given else None)
         parts = [f"{question!r} is not known by that name. Near in spelling: {', '.join(near)}."] if near else []
         parts.append(listing(found, question) if found else _nothing(question))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
@@ -21,17 +22,20 @@ def keep(told: MitigationsCommand) -> int:
     from ...tools.mitigation.permanent import permanent
     from .alone import this_machine
     from .mitigation_arguments import mitigation_meant, values_meant
+    from .subject import root_of
 
     if len(told.names) != 1:
         raise VgoError(
-            "--keep prints how to keep one mitigation: name it, as in `vgo-agent mitigations nice --keep all`."
+            "--keep prints how to keep one mitigation: name it, as in `vgo-agent mitigations plain_nice --keep all`."
         )
     known = load()
     plain = mitigation_meant(told.names[0], known)
-    machine = this_machine(known)
+    program = _program(told)
+    root = Path(root_of(told.in_force()))
+    machine = this_machine(known, root)
     given = values_meant(told.param, plain)
     mitigation = with_values(plain, given, machine, elsewhere=True)
-    kept = permanent(mitigation, machine, told.command, tuple(left_open(plain, given, machine)))
+    kept = permanent(mitigation, machine, program, tuple(left_open(plain, given, machine)), root)
     ways = [one for one in kept if one.text]
     if told.keep != "all":
         kept = tuple(one for one in kept if one.format == told.keep)
@@ -40,6 +44,16 @@ def keep(told: MitigationsCommand) -> int:
     text = _everything(mitigation, kept) if told.keep == "all" else kept[0].text
     values = {"mitigation": mitigation.key, "formats": [vars(one) for one in kept], "steps": list(mitigation.steps)}
     return told.answer(values, text)
+
+
+def _program(told: MitigationsCommand) -> tuple[str, ...]:
+    """The program, as what starts it takes it: through a shell where it is a line for one."""
+    from ...tools.execution.resolve import resolve
+
+    words = told.command
+    if "command" in told.typed and not "".join(words[:1]).strip():
+        raise VgoError("-- names no program: write -- /usr/bin/solver --fast, or leave it out.")
+    return resolve(words, shell=True) if told.shell else words
 
 
 def _refusal(mitigation: Mitigation, one: PermanentForm, ways: Sequence[PermanentForm]) -> str:

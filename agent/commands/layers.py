@@ -68,16 +68,16 @@ be used or differ; --mixed takes those that can be used, as they are. The file o
 """
     USAGE = "[OPTIONS] [NAME ...]\n       vgo-agent layers --on ADDRESS|FILE [OPTIONS] [NAME ...] -- COMMAND [ARGS...]"
     SETTINGS = ("timeout", "on-failure", "launcher")
+    PLACES = None
+    REQUIRES = {
+        "on": "command mixed shell metric per_iteration unit higher_is_better input timeout on_failure launcher"
+    }
+    CONFLICTS = {"on": "trust root no_cost", "trust": "names root no_cost"}
 
     names: tuple[str, ...] = place("NAME", "show the columns of these layers; a path is one too", default=())
     trust: str | None = option("let this layer file run its commands, as it is now", metavar="FILE")
     no_cost: bool = option("measure no cost, so run no program under a layer", False)
     root: Path = option("where /proc and /sys lie (default /)", Path("/"), metavar="DIR")
-
-    @classmethod
-    def begins_program(cls, places: Sequence[str], word: str) -> bool:
-        """Names stand before `--`, the command after it."""
-        return False
 
     def run(self) -> int:
         """List, trust, or look at hosts."""
@@ -85,8 +85,6 @@ be used or differ; --mixed takes those that can be used, as they are. The file o
             from .layers_on_hosts import checked_hosts
 
             return checked_hosts(self)
-        if self.command:
-            raise VgoError("A program is only run on hosts: name them with --on, or leave it out.")
         if self.trust:
             return self._trusted(self.trust)
         root = self.root

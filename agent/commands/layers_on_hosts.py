@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...knowledge.errors import VgoError
 from ..terminal import table
 from .layers import LayersCommand
 
@@ -22,8 +20,6 @@ def checked_hosts(told: LayersCommand) -> int:
     from ...tools.fleet.where import read_where, refuse_missing
     from .subject import subject_of
 
-    if told.trust or told.root != Path("/"):
-        raise VgoError("--trust and --root are about this machine, and --on is not: leave one of them out.")
     settings = told.in_force()
     subject = subject_of(told, settings)
     refuse_missing(read_where(subject.on))

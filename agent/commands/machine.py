@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...knowledge.errors import VgoError
 from ..terminal import printable
@@ -24,6 +24,16 @@ SAY_EVERY_S = 5.0
 GROUPS = ("cpu", "memory", "cache", "string", "matrix")
 
 
+Rate = Literal["real", "cpu"]
+
+
+def ahead_option() -> Any:
+    """Declare --ahead."""
+    return option(
+        "on a busy machine: stressors go before other programs (greatest weight of a control group; needs root)", False
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class MachineProfileCommand(Answering):
     """Run a battery of stressors, and keep the results."""
@@ -38,6 +48,8 @@ All CPU methods of stress-ng, and memory, cache, string and matrix stressors in 
 for a set time, in an order drawn anew for every repetition. FILE is written after each run: when it was cut off, the
 same command goes on. A stressor that crashes, or that this version does not know, is kept with the reason.
 """
+
+    REQUIRES = {"quota": "beside"}
 
     out: Path = option("(default machine.json)", Path("machine.json"), metavar="FILE")
     quick: bool = option(f"about 3 minutes: fewer stressors, {QUICK[1]} times {QUICK[0]:g} s each", False)
@@ -59,9 +71,7 @@ same command goes on. A stressor that crashes, or that this version does not kno
     beside: Path | None = option(
         "with --quota: the same without it, next to each other, so that drift is in both", metavar="FILE"
     )
-    ahead: bool = option(
-        "on a busy machine: stressors go before other programs (greatest weight of a control group; needs root)", False
-    )
+    ahead: bool = ahead_option()
     name: str | None = option("of the machine (default its host name)", metavar="WORD")
     seed: int = option("of the order (default 1)", 1, metavar="N")
 
@@ -89,8 +99,6 @@ same command goes on. A stressor that crashes, or that this version does not kno
         from ...tools.machine_profile.quota import quota_of, share_of
 
         quota = quota_of(share_of(self.quota)) if self.quota else None
-        if self.beside and not quota:
-            raise VgoError("--beside FILE is the profile without the quota: give the quota too, with --quota 60%.")
         if self.beside and self.beside.absolute() == self.out.absolute():
             raise VgoError(f"--beside {self.beside} is --out: name two files.")
         return [Arm(self.out, quota), *([Arm(self.beside)] if self.beside else [])]
@@ -173,9 +181,10 @@ al., VarSys 2016).
 
     a: Path = place("A", "profile of the machine that is compared with")
     b: Path = place("B", "profile of the other machine")
-    rate: Literal["real", "cpu"] = option(
+    rate: Rate = option(
         "operations per second of real time, which quotas and other programs lower, or of CPU time (default real)",
         "real",
+        choices=get_args(Rate),
     )
     applications: Path | None = option("CSV of name,seconds on A,seconds on B", metavar="FILE")
     save: Path | None = option("REPORT.md with a picture beside it, or REPORT.html", metavar="REPORT")

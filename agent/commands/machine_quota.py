@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import printable
-from .machine import restore_first, say, system_here
+from .machine import ahead_option, restore_first, say, system_here
 from .options import Answering, Voiced, option, place
 
 if TYPE_CHECKING:
@@ -53,9 +52,7 @@ it. Every run is kept in a run folder, and `vgo-agent resume RUN` goes on with w
     sample: int = option("CPU stressors of a step (default 24)", 24, metavar="N")
     steps: int = option("at most (default 5)", 5, metavar="N")
     name: str | None = option("of this machine (default its host name)", metavar="WORD")
-    ahead: bool = option(
-        "on a busy machine: stressors go before other programs (greatest weight of a control group; needs root)", False
-    )
+    ahead: bool = ahead_option()
 
     def run(self) -> int:
         """Search, keep and answer."""
@@ -146,6 +143,7 @@ as it was found; --threads gives the whole group so many times as much. The exit
 quota stopped it is told on standard error.
 """
     USAGE = "(--like RUN | --quota SHARE) [OPTIONS] -- COMMAND [ARGS...]"
+    PLACES = 0
 
     command: tuple[str, ...] = place("COMMAND", "the program and its arguments", default=())
     like: Path | None = option("a calibration: its folder or file", metavar="RUN")
@@ -158,11 +156,6 @@ quota stopped it is told on standard error.
         refused="runs nothing: choose 1 or more",
     )
     period: int | None = option("period in microseconds (default 10000)", metavar="US")
-
-    @classmethod
-    def begins_program(cls, places: Sequence[str], word: str) -> bool:
-        """Everything behind our own options is the program's."""
-        return True
 
     def run(self) -> int:
         """Run it and pass its exit code on."""

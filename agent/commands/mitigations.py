@@ -54,6 +54,12 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
 """.format(formats=", ".join(FORMATS))
     USAGE = "[OPTIONS] [NAME ...] [-- COMMAND [ARGS...]]"
     SETTINGS = ("launcher", "root")
+    PLACES = None
+    REQUIRES = {"command": "shell metric per_iteration unit higher_is_better input", "keep": "param"}
+    CONFLICTS = {
+        "trust": "names factor scope keep launcher root command",
+        "keep": "factor scope launcher metric per_iteration unit higher_is_better input",
+    }
 
     names: tuple[str, ...] = place("NAME", "all that is known of these: key, name, or FILE.yaml", default=())
     factor: str | None = option("only those of this factor, in the order to try them: key or column", metavar="F")
@@ -61,11 +67,6 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
     scope: str | None = option("only those of this scope", choices=SCOPES)
     keep: str | None = option("print how to make one permanent: in one format, or all", choices=("all", *FORMATS))
     param: tuple[str, ...] = option("with --keep: a parameter of it; repeatable", (), metavar="NAME=VALUE")
-
-    @classmethod
-    def begins_program(cls, places: Sequence[str], word: str) -> bool:
-        """Names stand before `--`, the command after it."""
-        return False
 
     def run(self) -> int:
         """List, trust, or say how to keep one."""
@@ -75,8 +76,6 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
             from .kept import keep
 
             return keep(self)
-        if self.param:
-            raise VgoError("--param gives a value to what is kept: give --keep FORMAT too, or leave it out.")
         from ...knowledge.loader import load
         from ...tools.mitigation.scripts import names_file
         from .mitigation_arguments import factor_meant, mitigation_meant

@@ -55,14 +55,12 @@ A server's key is read from VGO_AGENT_API_KEY.
 
     def run(self) -> int:
         """Do one of the actions."""
-        from ..settings import effective
         from .model_shown import check, info
 
         if self.action == "list" and self.spec:
             raise VgoError(f"`vgo-agent model list` takes no {self.spec}; `vgo-agent model info` shows one model.")
         if self.action in ("use", "pull") and not self.spec:
             raise VgoError(f"`vgo-agent model {self.action}` needs to know which one; see its --help.")
-        settings, _ = effective(self.flags)
         actions: dict[str, Callable[[ModelCommand, UserSettings], int]] = {
             "list": _list,
             "use": _use,
@@ -70,7 +68,7 @@ A server's key is read from VGO_AGENT_API_KEY.
             "info": info,
             "check": check,
         }
-        return actions[self.action](self, settings)
+        return actions[self.action](self, self.in_force())
 
 
 def _list(told: ModelCommand, settings: UserSettings) -> int:

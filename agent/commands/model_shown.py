@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..terminal import answer, printable, table
+from ..terminal import printable, table
 
 if TYPE_CHECKING:
     from ..model.gguf_file import GgufFile
@@ -45,8 +45,7 @@ def info(told: ModelCommand, settings: UserSettings) -> int:
     values = _server(spec, settings) if is_server(spec) else _file(spec, settings)
     shown = {name: value for name, value in values.items() if value != "" and not name.endswith(BYTES)}
     lines = [f"{name.replace('_', ' ') + ':':<18}{_words(value)}" for name, value in shown.items()]
-    answer(values, "\n".join(lines), told.json)
-    return 0
+    return told.answer(values, "\n".join(lines))
 
 
 def _file(spec: str, settings: UserSettings) -> dict[str, Any]:
@@ -130,7 +129,7 @@ def check(told: ModelCommand, settings: UserSettings) -> int:
         **whole._asdict(),
         "tried": [_told(one) for one in tried],
     }
-    answer(values, "\n\n".join(words), told.json)
+    told.answer(values, "\n\n".join(words))
     return 0 if whole.taken == whole.decisions else 1
 
 

@@ -1,4 +1,4 @@
-"""What commands take: options are fields of frozen dataclasses, from which parser, help, completion and docs are made.
+"""What commands take: options are fields of frozen dataclasses, from which parser, help and completion are made.
 
 Light, because every `--help` loads it.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...knowledge.errors import VgoError
-from ...tools.statistics.stopping.rules import DEFAULT, RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...tools.recorded.mapping import Meanings
     from ..clock import BudgetClock
-    from ..interface import Interface
+    from ..progress import Lines
     from ..session import DiagnosisEnding
     from ..settings import UserSettings
 
@@ -47,6 +46,10 @@ def place(metavar: str, words: str, **more: Any) -> Any:
     return field(**default, metadata={"place": True, "metavar": metavar, "help": words, **more})
 
 
+def _is_place(one: Field[Any]) -> bool:
+    return bool(one.metadata.get("place"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeclaredCommand:
     """What one command was told; it adds its options as fields."""
@@ -57,9 +60,19 @@ class DeclaredCommand:
     """What stands behind the name; empty: as argparse has it."""
     SETTINGS: ClassVar[tuple[str, ...]] = ()
     """Flags of the settings that it takes."""
+    PLACES: ClassVar[int | None] = None
+    """Words of ours before the program; None: it stands behind `--`."""
+    WORDS: ClassVar[Mapping[str, str]] = {}
+    """What an option, a setting or a word means to this command, where it is not what it means to others."""
+    REQUIRES: ClassVar[Mapping[str, str]] = {}
+    """Names that count only with an option, or with values of it, as `by=node`."""
+    CONFLICTS: ClassVar[Mapping[str, str]] = {}
+    """Names that do not count beside it."""
 
     flags: Mapping[str, Any] = field(default_factory=dict)
     """Settings that were given; the others come from environment, file or default."""
+    typed: frozenset[str] = frozenset()
+    """Names of options, settings and words that were given."""
     began_s: float = 0.0
     """When the process began, on the monotonic clock."""
 
@@ -70,15 +83,36 @@ class DeclaredCommand:
     @classmethod
     def begins_program(cls, places: Sequence[str], word: str) -> bool:
         """Tell whether a word after these ones of ours is the program's name."""
-        return False
+        return cls.PLACES is not None and len(places) >= cls.PLACES
 
     def refuse(self) -> None:
-        """Refuse values out of their bounds."""
+        """Refuse values out of their bounds, and what would not count beside the rest: it would seem to."""
         for one in fields(self):
             value, allowed = getattr(self, one.name), one.metadata.get("allowed")
             if allowed and value is not None and not allowed(value):
                 shown = f"{value:g}" if isinstance(value, float) else value
-                raise VgoError(f"--{one.name.replace('_', '-')} {shown} {one.metadata['refused']}.")
+                raise VgoError(f"{self._spelt(one.name)} {shown} {one.metadata['refused']}.")
+        for what, names in self.REQUIRES.items():
+            if not self._holds(what) and (name := self.first_typed(names)):
+                stranger = self._spelt(name)
+                raise VgoError(f"{stranger} counts only with {self._spelt(what)}: give that, or leave {stranger} out.")
+        for what, names in self.CONFLICTS.items():
+            if self._holds(what) and (name := self.first_typed(names)):
+                raise VgoError(f"{self._spelt(name)} does not count with {self._spelt(what)}: leave one of them out.")
+
+    def first_typed(self, names: str) -> str:
+        """Name the first of these that was typed; empty where none was."""
+        return next((name for name in names.split() if name in self.typed), "")
+
+    def _holds(self, what: str) -> bool:
+        name, _, values = what.partition("=")
+        return name in self.typed and (not values or getattr(self, name) in values.split(","))
+
+    def _spelt(self, what: str) -> str:
+        """Write an option, with its values if there are any, as it is typed."""
+        name, _, values = what.partition("=")
+        place = next((one.metadata["metavar"] for one in fields(self) if one.name == name and _is_place(one)), "")
+        return " ".join([place or f"--{name.replace('_', '-')}", *filter(None, [values.replace(",", " or ")])])
 
     def in_force(self) -> UserSettings:
         """Give the settings in force."""
@@ -118,7 +152,7 @@ class Answering(Voiced):
         """Answer with a diagnosis."""
         return self.answer(ending.summary, ending.text, ending.summary["headline"] if ending.exit_code else "")
 
-    def watched(self, settings: UserSettings, unit: str, begin: Callable[[Interface, BudgetClock], Ended]) -> Ended:
+    def watched(self, settings: UserSettings, unit: str, begin: Callable[[Lines, BudgetClock], Ended]) -> Ended:
         """Carry out what measures, and tell what goes on."""
         from ..clock import BudgetClock
         from ..live_view import watching
@@ -203,8 +237,7 @@ class OfProgram(Voiced):
 
     USAGE = "[OPTIONS] [--] COMMAND [ARGS...]"
     GROUP = "the program"
-    PLACES: ClassVar = 0
-    """Words of ours before the program."""
+    PLACES: ClassVar[int | None] = 0
 
     command: tuple[str, ...] = place("COMMAND", "the program and its arguments", default=())
     shell: bool = option("COMMAND is one line for /bin/sh", False)
@@ -219,11 +252,6 @@ class OfProgram(Voiced):
     unit: str | None = option("unit of that number, for the report")
     higher_is_better: bool = option("a larger number is a better one", False)
     input: tuple[str, ...] = option("a file the program reads; repeatable", (), metavar="FILE")
-
-    @classmethod
-    def begins_program(cls, places: Sequence[str], word: str) -> bool:
-        """Everything behind our own words is the program's."""
-        return len(places) >= cls.PLACES
 
 
 def _named_host(text: str) -> str:
@@ -250,80 +278,10 @@ class OnHosts(Voiced):
     """A command that may run elsewhere."""
 
     GROUP = "many machines"
+    REQUIRES: ClassVar[Mapping[str, str]] = {"on": "mixed"}
 
     on: str | None = on_option()
     mixed: bool = option("take the hosts that can be used, though they differ", False)
-
-
-def _setting(words: str, **more: Any) -> dict[str, Any]:
-    return {"help": words, **more}
-
-
-SETTINGS = {
-    "allow": _setting(
-        "mitigations that may be applied without asking: none at all, those that touch only the program, "
-        "or also those that change the system (default process)",
-        choices=("none", "process", "system"),
-    ),
-    "accept": _setting(
-        "apply this mitigation although it changes what the program promises, as that data are safe; repeatable",
-        action="append",
-        metavar="MITIGATION",
-    ),
-    "budget": _setting(
-        "seconds by the clock, from the start of the command to its answer (default 600)", type=float, metavar="S"
-    ),
-    "timeout": _setting("end a run after so many seconds, and count it as failed", type=float, metavar="S"),
-    "on-failure": _setting(
-        "what a failed run of the program as it is given does: it is counted and told, or it ends all (default count)",
-        choices=("count", "stop"),
-    ),
-    "min-runs": _setting("runs of one condition at least (default 30)", type=int, metavar="N"),
-    "max-runs": _setting("runs of one condition at most (default 500)", type=int, metavar="N"),
-    "stop": _setting(
-        "which rule says that the baseline has enough runs: `vgo-agent config --help` tells what each looks at; "
-        f"--max-runs and --budget hold beside it (default {DEFAULT.name})",
-        choices=tuple(RULES),
-    ),
-    "stop-at": _setting("target of that rule, in its own unit: see `vgo-agent config --help`", type=float, metavar="X"),
-    "target-ratio": _setting("stop when the spread is proved below this share (default 0.66)", type=float, metavar="R"),
-    "steady-cv": _setting("spread over mean that needs no reduction (default 0.01)", type=float, metavar="CV"),
-    "alpha": _setting("chance of a wrong claim (default 0.05)", type=float, metavar="P"),
-    "max-mitigations": _setting("mitigations tried at most (default 12)", type=int, metavar="N"),
-    "layer": _setting(
-        "metric layer to profile with: NAME, NAME:parameter=value,..., or ./FILE.yaml; all: every one that is there; "
-        "auto: the light ones, then the heavy ones if those show nothing; repeatable (default process)",
-        action="append",
-        dest="layers",
-        metavar="NAME",
-    ),
-    "launcher": _setting(
-        "what starts the program: NAME or NAME:parameter=value,... (see `vgo-agent layers`; default local)",
-        metavar="SPEC",
-    ),
-    "root": _setting(
-        "where the /proc and /sys of the machine are, as /host in a container; counters of the machine and the survey "
-        "are read there (default /)",
-        metavar="DIR",
-    ),
-    "seed": _setting("seed of all that is drawn at random (default 1)", type=int, metavar="N"),
-    "planner": _setting(
-        "who chooses the next step: the rule policy, or a language model; without it, a model where one is named",
-        choices=("rules", "llama"),
-    ),
-    "model": _setting(
-        "the language model: a GGUF file, a name in the folder of models, the address of a server, shipped, or none",
-        metavar="SPEC",
-    ),
-    "decision-timeout": _setting(
-        "seconds for a model to decide; then the rules do (default 60)", type=float, metavar="S"
-    ),
-    "think": _setting("let the model write freely before it chooses", action="store_true"),
-    "out": _setting("the parent of run folders (default vgo-runs)", metavar="DIR"),
-    "quiet": _setting("tell no progress, only the answer", short="-q", action="store_true", exclusive="voice"),
-}
-"""Every setting that changes a diagnosis, by its flag: each may stand in the settings file and the environment, too."""
-EVERY = tuple(key for key in SETTINGS if key != "quiet")
 
 
 def words(text: str | None) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from .analyze import AnalyzeCommand, streamed
-from .options import words
 
 if TYPE_CHECKING:
     from ...tools.recorded.recorded import RecordedRuns
@@ -44,7 +43,7 @@ def by_node(told: AnalyzeCommand) -> int:
     """Say which machine of many is slow or unsteady, and what goes with it."""
     from ...tools.recorded.read import read
 
-    recorded = read(Path(told.file), words(",".join(told.exclude)), told.meanings())
+    recorded = read(Path(told.file), told.exclude, told.meanings())
     column = _node(told.node, recorded)
 
     from ...tools.analysis.analysis import AnalysisOptions
@@ -55,7 +54,7 @@ def by_node(told: AnalyzeCommand) -> int:
     from ..report.nodes import document, save, summary
 
     condition = _condition(told.condition, recorded)
-    aside = (column, *(condition or ())[:1])
+    aside = (column, *(condition or ())[:1], *told.columns("exclude", recorded))
     asked = ColumnOptions(outcome=told.outcome, lower_is_better=told.lower, exclude=aside)
     design = designs(recorded, asked)[0][1]
     nodes = nodes_of(recorded, column, design)
@@ -110,7 +109,7 @@ def by_rank(told: AnalyzeCommand) -> int:
     rows = rank_rows(frame.columns, lambda column: frame[column].to_list())
     if told.save:
         save(rows, Path(told.save))
-    lower = not told.higher_is_better and recorded.lower_is_better.get(name, True)
+    lower = recorded.lower_is_better.get(name, True) if told.lower is None else told.lower
     found = of_ranks(
         rows,
         frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()[rows.runs],

@@ -30,6 +30,7 @@ a study, a sweep or a calibration is told again where it had ended; the last thr
 says where the hosts of one can be reached now.
 """
     SETTINGS = ("out", "budget", "accept")
+    WORDS = {"budget": "seconds to go on for, from now"}
 
     on: str | None = on_option()
 

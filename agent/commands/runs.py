@@ -30,9 +30,8 @@ The newest comes first. RATIO is what decided: the spread with the mitigation, a
     def run(self) -> int:
         """List."""
         from ..history import history
-        from ..settings import effective
 
-        settings, _ = effective(self.flags)
+        settings = self.in_force()
         runs = history(settings.out)
         words = (
             table(HEADER, [_row(one) for one in runs])

@@ -78,10 +78,9 @@ def _options(told: StudyCommand, settings: UserSettings) -> StudyOptions:
     from ...knowledge.errors import VgoError
     from ...tools.subject import LOCAL
     from ..study import StudyOptions
-    from .subject import subject_of
+    from .subject import refuse_samples, subject_of
 
-    if told.per_iteration:
-        raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
+    refuse_samples(told, "A study")
     if told.shell and told.binary:
         raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
     return StudyOptions(

@@ -34,7 +34,7 @@ def subject_of(told: OfProgram, settings: UserSettings) -> Subject:
         timeout_s=settings.timeout_s,
         on_failure=settings.on_failure,
         launcher=settings.launcher,
-        root=_root(settings),
+        root=root_of(settings),
         inputs=_inputs(command, told.shell, told.input),
         on=on_of(hosts.on, settings),
         mixed=hosts.mixed,
@@ -46,6 +46,12 @@ def with_command(subject: Subject, command: tuple[str, ...], named: Sequence[str
     argv = _argv(command, subject.shell, subject.launcher)
     inputs = _inputs(command, subject.shell, named)
     return subject.model_copy(update={"command": command, "argv": argv, "inputs": inputs})
+
+
+def refuse_samples(told: OfProgram, what: str) -> None:
+    """Refuse the samples of a run where whole runs are judged."""
+    if told.per_iteration:
+        raise VgoError(f"{what} judges whole runs: leave out --per-iteration, and name one number with --metric.")
 
 
 def on_of(on: str | None, settings: UserSettings) -> str:
@@ -66,7 +72,7 @@ def _argv(command: tuple[str, ...], shell: bool, launcher: str) -> tuple[str, ..
     return command
 
 
-def _root(settings: UserSettings) -> str:
+def root_of(settings: UserSettings) -> str:
     """Refuse what cannot be the root of a machine, and mitigations of another machine than the one that is read."""
     if settings.root == Path("/"):
         return "/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ...knowledge.errors import VgoError
 from .options import OfRecordedRuns, option, place, words
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 ACTIONS = ("fit", "predict", "best", "show")
+Given = Literal["runs", "variance", "sd", "cv", "mean", "value"]
+OF_A_FIT = "settings outcome given response models leave_one_out mapping seed lower_is_better higher_is_better"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,14 @@ SOURCE of the last three is what fit saved, or a table as for fit, which is then
 models: shepard (linear Shepard), mars, gaussian, radial, boosting, forest, and hybrid, which is made of all of them
 """
 
+    REQUIRES = {
+        "action=fit": "save keep_out",
+        "action=predict": "config",
+        "action=best": "minimise subject_to",
+        "action=show": "axes at",
+        "action=best,show": "picture",
+    }
+
     action: str = place("ACTION", "fit, predict, best or show: see below", choices=ACTIONS)
     source: str = place("SOURCE", "a table, the folder of a sweep, or what fit saved")
     config: tuple[str, ...] = place("SETTING=VALUE", "the configuration, for predict", default=())
@@ -48,9 +58,10 @@ models: shepard (linear Shepard), mars, gaussian, radial, boosting, forest, and 
         "columns that were varied (default as the table says)", metavar="COLS", group="the table"
     )
     outcome: str | None = option("what was measured (default as the table says)", metavar="COL", group="the table")
-    given: Literal["runs", "variance", "sd", "cv", "mean", "value"] = option(
+    given: Given = option(
         "what the outcome of a row is: one run, or this number of a whole configuration (default runs)",
         "runs",
+        choices=get_args(Given),
         group="the table",
     )
     response: str = option(
@@ -95,8 +106,8 @@ def opened(told: SurfaceCommand) -> Fitted:
         return _fitted(told)
     if told.action == "fit":
         raise VgoError(f"{source} is a surface already: `vgo-agent surface predict {source} ...` asks it.")
-    if told.settings or told.outcome or told.models:
-        raise VgoError(f"{source} is a fitted surface: leave out --settings, --outcome and --models.")
+    if stranger := told.first_typed(OF_A_FIT):
+        raise VgoError(f"{source} is a fitted surface: leave out --{stranger.replace('_', '-')}.")
     return load(source)
 
 
@@ -146,15 +157,8 @@ def _fit(told: SurfaceCommand, fitted: Fitted) -> int:
 
 
 def _check(told: SurfaceCommand) -> None:
-    """Refuse options that do not belong to the action."""
-    if told.config and told.action != "predict":
-        raise VgoError(f"`vgo-agent surface {told.action}` takes no {told.config[0]}: see its --help.")
-    if told.save and told.action != "fit":
-        raise VgoError("--save belongs to `vgo-agent surface fit`: use --picture FILE.svg here.")
     if told.picture and told.picture.suffix != ".svg":
         raise VgoError(f"--picture {told.picture} is drawn as SVG: name it *.svg.")
-    if told.keep_out is not None and told.action != "fit":
-        raise VgoError("--keep-out belongs to `vgo-agent surface fit`: fit and --save the surface first.")
 
 
 def predict(told: SurfaceCommand, fitted: Fitted) -> int:

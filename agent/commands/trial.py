@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ...tools.machine import Machine
     from ...tools.plan import TrialPlan
     from ...tools.subject import Subject
+    from ..clock import BudgetClock
+    from ..progress import Lines
     from ..run_folder import RunFolder
     from ..session import DiagnosisEnding
     from ..settings import UserSettings
@@ -179,8 +181,6 @@ def carry_out(
     said: Sequence[str] = (),
 ) -> DiagnosisEnding:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
-    from ..clock import BudgetClock
-    from ..live_view import watching
     from ..session import DiagnosisRequest, NewDiagnosis, diagnose
     from .subject import short_name
 
@@ -194,13 +194,13 @@ def carry_out(
         after=str(earlier.path.resolve()) if earlier else "",
     )
     name = short_name(subject.command, subject.shell)
-    with watching(settings.quiet, told, subject.unit) as interface:
-        for line in said:
+
+    def begun(interface: Lines, clock: BudgetClock) -> DiagnosisEnding:
+        for line in (*said, *(_changes(earlier, trial.machine) if earlier else ())):
             interface.say(line)
-        if earlier:
-            for line in _changes(earlier, trial.machine):
-                interface.say(line)
-        ending = diagnose(NewDiagnosis(request, settings.out, name, BudgetClock(told.began_s)), interface)
+        return diagnose(NewDiagnosis(request, settings.out, name, clock), interface)
+
+    ending = told.watched(settings, subject.unit, begun)
     told.give(ending)
     return ending
 

@@ -24,17 +24,16 @@ again where the same file is at hand, and has to write the same on the same buil
 profile, a study, a sweep or a calibration table and answer are made again from the log of its runs.
 """
 
+    REQUIRES = {"recompute": "without_model"}
+
     recompute: bool = option("compute every step again from the recorded measurements, and compare", False)
     without_model: bool = option("with --recompute: read what a language model wrote from the record, ask none", False)
 
     def run(self) -> int:
         """Verify; 1 where something differs."""
-        from ...knowledge.errors import VgoError
         from ..experiment_folder import experiment_in
         from ..run_folder import RunFolder, place_meant
 
-        if self.without_model and not self.recompute:
-            raise VgoError("--without-model says how to recompute: give --recompute too, or leave it out.")
         place = place_meant(self.run_name, self.in_force().out)
         folder = RunFolder(place) if experiment_in(place) else RunFolder.find(place)
         if self.recompute:

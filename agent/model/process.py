@@ -19,7 +19,7 @@ class ModelProcess:
 
     def __init__(self, path: Path, context: int, threads: int) -> None:
         self.path = path
-        self._wish = {"path": str(path), "context": context, "threads": threads}
+        self._load_params = {"path": str(path), "context": context, "threads": threads}
         self._child = Child([sys.executable, "-m", f"{__package__}.served"])
         self._loaded_by = 0
         self._described: dict[str, Any] = {}
@@ -53,7 +53,7 @@ class ModelProcess:
         if self.pid and self.pid == self._loaded_by:
             return
         try:
-            self._described = self._asked("load", self._wish, LOAD_S)
+            self._described = self._asked("load", self._load_params, LOAD_S)
         except Refused as refused:
             self.end()
             raise ModelGone(str(refused)) from refused

@@ -21,7 +21,7 @@ from ...tools.sweep.cell import first_cells, texts_of
 from ...tools.sweep.inline import inline, is_inline, named_after
 from ...tools.sweep.setting import preconditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
-from ..commands.subject import subject_of, with_command
+from ..commands.subject import refuse_samples, subject_of, with_command
 from ..experiment import ExperimentRequest, ExperimentRun, RemadeFiles
 from ..interface import Interface
 from ..run_folder import RunFolder
@@ -109,6 +109,7 @@ def sweep_request(
     told: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]
 ) -> tuple[SweepRequest, RunFolder]:
     """Read SPACE and the options, and name the folder; what cannot work is refused before the first run."""
+    refuse_samples(told, "A sweep")
     word = " ".join(told.space)
     space = _resolved(inline(word, told.command) if is_inline(word) else read_space(word), told, settings, origins)
     layers = tuple(settings.layers) if "layers" in told.flags else ()

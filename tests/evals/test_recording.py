@@ -177,7 +177,7 @@ def test_what_a_person_wrote_stays_when_a_case_is_recorded_anew(record: Record, 
 
 def asked(*words: str) -> RecordingPlan:
     """What these words ask for, without a run."""
-    told = parser_of(COMMANDS["eval record"]).told([*words, "draws", "--", "true"])
+    told = parser_of(COMMANDS["eval record"]).parse_command([*words, "draws", "--", "true"])
     assert isinstance(told, RecordCommand)
     return asked_for(told, "draws")
 
@@ -186,6 +186,13 @@ def test_only_what_was_typed_records_it_again() -> None:
     typed = asked("--minutes", "8")
     assert (typed.made_by, typed.runs, typed.pairs) == ("vgo-agent eval record draws --minutes 8 -- true", 400, 400)
     assert asked("--pairs", "90").made_by == "vgo-agent eval record draws --pairs 90 -- true"
+
+
+def test_the_line_that_records_it_again_can_be_typed() -> None:
+    words = shlex.split(asked("--launcher", "taskset:cpus=0", "--metric", "([0-9]+)").made_by)
+    again = parser_of(COMMANDS["eval record"]).parse_command(words[3:])
+    assert again.flags["launcher"] == "taskset:cpus=0"
+    assert again.typed == {"name", "command", "launcher", "metric"}
 
 
 def test_a_draft_says_what_the_profile_ranks_and_which_named_cause_it_does_not() -> None:

@@ -71,7 +71,7 @@ def left_open(mitigation: Mitigation, values: Mapping[str, str], machine: Machin
         bounds = {"at least": parameter.least, "at most": parameter.most}
         on_cpus = " and ".join(f"{how} {bound}" for how, bound in bounds.items() if _COUNTED.fullmatch(bound))
         if _COUNTED.fullmatch(value):
-            yield f"{name} is {value}, which is {counted} on this machine: export again on another."
+            yield f"{name} is {value}, which is {counted} on this machine: ask again on another."
         elif on_cpus:
             yield f"{name} is {on_cpus}: {value} was not checked against that, the CPUs it is for are not known here."
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, get_args
 
 from ...knowledge.schema import Keeper, Mitigation
@@ -35,13 +36,17 @@ class PermanentForm:
 
 
 def permanent(
-    mitigation: Mitigation, machine: Machine, program: Sequence[str] = (), notes: tuple[str, ...] = ()
+    mitigation: Mitigation,
+    machine: Machine,
+    program: Sequence[str] = (),
+    notes: tuple[str, ...] = (),
+    root: Path = Path("/"),
 ) -> tuple[PermanentForm, ...]:
     """Write a mitigation whose parameters have values in every format; `program` is what it is for.
 
-    `notes` stand with every text.
+    `notes` stand with every text; `root` is where the files of the machine are read.
     """
-    target = PermanentTarget(mitigation, machine, tuple(program))
+    target = PermanentTarget(mitigation, machine, tuple(program), root)
     return tuple(_kept(format, target, notes) for format in FORMATS)
 
 

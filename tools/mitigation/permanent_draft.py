@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.actions import Apply, Gpu, ResourceLimits, Write
@@ -22,7 +23,7 @@ from .run_group import PERIOD_US
 PROC_SYS = "/proc/sys/"
 INPUT = "INPUT"
 NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
-UNNAMED = "Put the files that the program reads in the place of INPUT, or name its command with --for."
+UNNAMED = "Put the files that the program reads in the place of INPUT, or give its command after --."
 
 
 class NoCpuLeft(VgoError):
@@ -46,6 +47,8 @@ class PermanentTarget(NamedTuple):
     mitigation: Mitigation
     machine: Machine
     program: tuple[str, ...]
+    root: Path
+    """Where the files of the machine are."""
 
     @property
     def apply(self) -> Apply:
@@ -93,9 +96,7 @@ class PermanentTarget(NamedTuple):
             return ",".join(map(str, sorted(chosen_cpus(kind, spawn.reserved_cpus, self.machine))))
         except VgoError as error:
             here = len(self.machine.cpus)
-            raise NoCpuLeft(
-                f"it names CPUs, and this machine has {here} only: export it on the machine it is for"
-            ) from error
+            raise NoCpuLeft(f"it names CPUs, and this machine has {here} only: ask on the machine it is for") from error
 
     def of_this_machine(self) -> Iterator[str]:
         """Say what has to be chosen again elsewhere."""
@@ -119,11 +120,9 @@ def settings(target: PermanentTarget) -> tuple[list[KernelSetting], list[str]]:
             found.append(KernelSetting(write.path, write.value, optional=write.optional, here_only=here_only))
             continue
         try:
-            found += resolve([write], target.machine).knobs
+            found += resolve([write], target.machine, target.root).knobs
         except VgoError:
-            missing.append(
-                f"{write.path} takes a value that is read on the machine it is for, not on this: export it there"
-            )
+            missing.append(f"{write.path} takes a value that is read on the machine it is for, not on this: ask there")
     return found, missing
 
 

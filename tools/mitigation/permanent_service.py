@@ -135,7 +135,7 @@ def _whole_path(name: str) -> str:
 def _notes_of_service(target: PermanentTarget, unnamed: bool) -> Iterator[str]:
     yield from (*SERVICE_NOTES, *target.of_this_machine())
     notes = {
-        "Put the command of the service in the place of PROGRAM, or name it with --for.": unnamed,
+        "Put the command of the service in the place of PROGRAM, or give it after --.": unnamed,
         UNNAMED: target.lacks_inputs,
         "Put its working directory in the place of DIRECTORY; what it writes there goes when it stops.": (
             target.apply.tmpfs_directory

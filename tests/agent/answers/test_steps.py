@@ -39,7 +39,7 @@ def parsed(typed: str) -> DeclaredCommand:
     assert words[0] == "vgo-agent"
     command, rest = chosen(words[1:])
     assert command is not None
-    return parser_of(command).told(rest)
+    return parser_of(command).parse_command(rest)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=("words", "shell", "metric"))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,21 @@ def test_help_names_every_command_and_every_exit_code(vgo: Vgo) -> None:
     assert shown.returncode == 0
     for word in (*COMMANDS, "0 ", "1 ", "2 ", "130", "128+N"):
         assert f"  {word}" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "says", "never"),
+    [
+        ("resume", "--budget S seconds to go on for, from now", "seconds by the clock"),
+        ("sweep", "COMMAND the program and its arguments (default: the one of SPACE)", ""),
+        ("sweep", "where the command line does not say them, command, shell, metric, unit", ""),
+        ("sweep", "the design, also in SPACE: --design", ""),
+        ("eval", "vgo-agent eval record page-faults", ""),
+    ],
+)
+def test_help_says_what_an_option_means_to_that_command(vgo: Vgo, command: str, says: str, never: str) -> None:
+    shown = " ".join(vgo(command, "--help").stdout.split())
+    assert says in shown and not (never and never in shown)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -85,11 +101,11 @@ def test_a_former_command_is_refused_with_the_one_that_does_it_now(vgo: Vgo, wor
     assert new[0] in COMMANDS and new[0] != word
 
 
-@pytest.mark.parametrize("word", ["machine", "study"])
-def test_the_first_word_of_several_commands_lists_them(vgo: Vgo, word: str) -> None:
+@pytest.mark.parametrize(("word", "verb"), [("machine", "are"), ("study", "is")])
+def test_the_first_word_of_several_commands_lists_them(vgo: Vgo, word: str, verb: str) -> None:
     assert vgo(word, "--help").stdout.count(f"  {word} ") == sum(name.startswith(f"{word} ") for name in COMMANDS)
     refused = vgo(word)
-    assert refused.returncode == 2 and f"there are {word} " in refused.stderr
+    assert refused.returncode == 2 and f"there {verb} {word} " in refused.stderr
 
 
 def test_options_are_never_abbreviated(vgo: Vgo) -> None:
@@ -140,14 +156,27 @@ def test_completion_knows_every_command(vgo: Vgo, shell: str) -> None:
     assert all(word in script for command in COMMANDS for word in command.split())
 
 
-def test_bash_accepts_its_completion_and_completes_with_it(vgo: Vgo) -> None:
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (("dia",), {"diagnose"}),
+        (("machine", ""), {"profile", "compare", "calibrate", "run"}),
+        (("machine", "pro"), {"profile"}),
+        (("config", "completion", ""), {"bash", "zsh", "tcsh"}),
+    ],
+)
+def test_bash_accepts_its_completion_and_completes_with_it(
+    vgo: Vgo, words: tuple[str, ...], completed: set[str]
+) -> None:
     script = vgo("config", "completion", "bash").stdout
-    asked = 'COMP_WORDS=(vgo-agent dia); COMP_CWORD=1; COMP_LINE="vgo-agent dia"; COMP_POINT=13\n'
+    line = shlex.join(("vgo-agent", *words)).replace("''", "")
+    asked = f'COMP_WORDS=({shlex.join(("vgo-agent", *words))}); COMP_CWORD={len(words)}; COMP_LINE="{line}"\n'
     asked += (
+        f"COMP_POINT={len(line)}\n"
         'function=$(complete -p vgo-agent | sed "s/.*-F \\([^ ]*\\).*/\\1/")\n"$function"; echo "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(["bash", "-c", script + "\n" + asked], capture_output=True, text=True)
-    assert done.stdout.split() == ["diagnose"]
+    assert {word for word in done.stdout.split() if word[0] != "-"} == completed
 
 
 def test_everything_that_is_written_as_data_is_sound(vgo: Vgo) -> None:

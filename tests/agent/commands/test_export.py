@@ -77,7 +77,7 @@ def test_every_applied_mitigation_can_be_kept_somehow(every):
         key for key, kept in every.items() if known.mitigations[key].apply and not any(k.text for k in kept.values())
     }
     # A value that is read where it is set is exported there; the fan and the wait for each run are vgo-agent's own.
-    elsewhere = {key for key in without if "export it there" in every[key]["tmpfiles"].why}
+    elsewhere = {key for key in without if "ask there" in every[key]["tmpfiles"].why}
     assert without - elsewhere <= {"cool_down", "gpu_fan_fixed"}
 
 
@@ -237,7 +237,7 @@ def test_a_value_that_this_machine_cannot_give_is_exported_where_it_can():
     made_here = made({"write": [write]}, this_machine(load()))
     for format in ("sysctl", "tmpfiles", "tuned"):
         assert not made_here[format].text
-        assert "export it there" in made_here[format].why
+        assert "ask there" in made_here[format].why
 
 
 def test_tuned_is_given_no_file_that_it_refuses():
@@ -268,6 +268,9 @@ def test_json_holds_every_format(vgo):
     [
         (["sched_fifo", "--keep", "sysctl"], "Keep it with --keep systemd"),
         (["sched_fifo", "thp_always"], "--keep prints how to keep one mitigation"),
+        (["sched_fifo", "--", ""], "names no program"),
+        (["sched_fifo", "--"], "names no program"),
+        (["sched_fifo", "--root", "/nowhere"], "/nowhere has no folder proc"),
         (["no_such_thing"], "There is no mitigation"),
         (["sched_fifo", "--param", "x=1"], "no parameter"),
         (["sched_fifo", "--param", "x"], "not name=value"),
@@ -282,6 +285,27 @@ def test_what_makes_no_sense_is_refused_with_the_cure(vgo, words, told):
     assert "Traceback" not in done.stderr
 
 
+def test_the_example_of_the_refusal_can_be_typed(vgo):
+    refused = vgo("mitigations", "--keep", "all")
+    example = re.search(r"`vgo-agent (.*)`", refused.stderr)
+    assert example and vgo(*example[1].split()).returncode == 0
+
+
+def test_a_line_for_a_shell_is_given_to_one(vgo):
+    done = vgo("mitigations", "plain_nice", "--keep", "shell", "--shell", "--", "a|b")
+    assert "/bin/sh -c 'a|b'" in done.stdout, done.stderr
+
+
+def test_the_machine_is_that_of_the_root(vgo, tmp_path):
+    policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
+    policy.mkdir(parents=True)
+    (tmp_path / "proc").mkdir()
+    for name in ("scaling_max_freq", "scaling_min_freq"):
+        (policy / name).write_text("1234567\n")
+    done = vgo("mitigations", "highest_minimum_frequency", "--keep", "tmpfiles", "--root", str(tmp_path))
+    assert re.search(r"^w-? /sys/\S*/policy0/scaling_min_freq - - - - 1234567$", done.stdout, re.M), done
+
+
 def test_a_value_is_not_held_against_the_cpus_of_this_machine(vgo):
     done = vgo("mitigations", "reserve_cores", "--param", "cores=4000", "--keep", "slurm")
     assert "#SBATCH --core-spec=4000" in done.stdout, done.stderr
@@ -289,7 +313,7 @@ def test_a_value_is_not_held_against_the_cpus_of_this_machine(vgo):
     said = json.loads(vgo("mitigations", "reserve_cores", "--param", "cores=4000", "--keep", "all", "--json").stdout)
     for one in said["formats"]:
         if one["format"] in ("systemd", "openmp", "docker", "shell"):
-            assert "export it on the machine it is for" in one["why"], one
+            assert "ask on the machine it is for" in one["why"], one
 
 
 def test_a_value_that_is_counted_from_the_cpus_says_so(vgo):

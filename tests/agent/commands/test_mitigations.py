@@ -39,6 +39,12 @@ def test_scope_chooses(answers):
     assert {one["scope"] for one in listed(answers, "--scope", "reboot")} == {"reboot"}
 
 
+def test_an_option_counts_after_a_name_too(answers):
+    (one,) = listed(answers, "thp_always", "--scope", "system")
+    assert one["mitigation"] == "thp_always"
+    assert listed(answers, "thp_always", "--scope", "process") == []
+
+
 def test_a_parameter_is_shown_with_its_levels_here(answers):
     (one,) = listed(answers, "glibc_tcache")
     (parameter,) = one["parameters"]

@@ -58,6 +58,11 @@ def test_a_cause_that_sits_on_the_slow_node_is_no_factor_within_nodes(tmp_path, 
     assert found["within"]["verdict"] == "cause not visible"
 
 
+def test_a_pattern_leaves_out_every_column_that_it_fits(tmp_path, capsys):
+    found = answered(capsys, table(tmp_path / "runs.csv"), "--outcome", "time_s", "--exclude", "switch*,pinned")
+    assert found["within"]["verdict"] == "cause not visible"
+
+
 def test_equal_nodes_name_none(tmp_path, capsys):
     found = answered(capsys, table(tmp_path / "runs.csv", by=1.0), "--outcome", "time_s")
     assert found["verdict"] == "no odd node"
@@ -90,6 +95,7 @@ def test_words_for_a_terminal_name_the_node_and_the_drain(tmp_path, capsys):
         (["--condition", "pinned"], "write COL=A,B"),
         (["--condition", "pinned=no,never"], "Only 0 nodes"),
         (["--condition", "nothing=a,b"], "no such column"),
+        (["--exclude", "cheese*"], "--exclude cheese*: the table has no such column"),
         (["--alpha", "2"], "--alpha 2"),
         (["--margin", "-1"], "--margin -1"),
         (["--seed", "-1"], "--seed -1"),

@@ -72,7 +72,7 @@ def test_it_warns_of_few_and_of_dependent_runs_and_of_gaps(vgo: Vgo, tmp_path: P
         (("--metric", "time_s", "--plan", "-2"), "--plan -2 does not lie above 0"),
         (("--metric", "time_s", "--plan", "0"), "--plan 0 does not lie above 0 and below 100"),
         (("--metric", "time_s", "--plan", "1.5", "--kind", "tail"), "cannot raise the spread"),
-        (("--metric", "time_s", "--plan", "0.1", "--kind", "tail"), "choose a larger ratio"),
+        (("--metric", "time_s", "--plan", "0.1", "--kind", "tail"), "cannot reach --plan 0.1; choose a larger ratio"),
         (("--metric", "time_s", "--plan", "0.5", "--power", "0.01"), "--power 0.01 must lie above"),
         (("--metric", "time_s", "--plan", "0.5", "--alpha", "0.7"), "--alpha 0.7 is no chance"),
         (("--metric", "time_s", "--plan", "0.5", "--seed", "-1"), "--seed -1 is below 0"),

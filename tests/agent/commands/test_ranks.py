@@ -96,6 +96,19 @@ def test_a_host_whose_ranks_are_late_together_is_named(tmp_path: Path, capsys: p
     assert "far has 2 of 4 ranks" in told
 
 
+def test_what_the_user_says_of_the_direction_goes_before_the_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs, mapping = table(tmp_path / "runs.csv"), tmp_path / "up.yaml"
+    mapping.write_text("columns: [{name: time_s, role: outcome, lower_is_better: false}]")
+    found = []
+    for said in ([], ["--higher-is-better"], ["--lower-is-better"]):
+        assert main(["analyze", "--by", "rank", runs, "--mapping", str(mapping), "--json", *said]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1] != found[2]
+    assert found[2]["verdict"] == "one rank"
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "words"),
     [

@@ -15,7 +15,7 @@ from vgo_agent.tools.subject import Subject
 
 
 def subject(*words: str) -> Subject:
-    told = parser_of(COMMANDS["diagnose"]).told(words)
+    told = parser_of(COMMANDS["diagnose"]).parse_command(words)
     assert isinstance(told, DiagnoseCommand)
     return subject_of(told, UserSettings(timeout=3))
 

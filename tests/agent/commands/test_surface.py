@@ -190,14 +190,14 @@ def test_failed_runs_and_gaps_are_left_out_and_told(ask: Ask, folder: Path) -> N
         (("best", *TABLE, "--minimise", "p95"), "--response p95"),
         (("fit", *TABLE, "--keep-out", "0.9"), "give up to 0.6"),
         (("fit", *TABLE, "--keep-out", "0"), "give up to 0.6"),
-        (("best", *TABLE, "--keep-out", "0.2"), "surface fit"),
+        (("best", *TABLE, "--keep-out", "0.2"), "--keep-out counts only with ACTION fit"),
         (("best", *TABLE, "--subject-to", "mean<=0"), "allow more"),
         (("best", *TABLE, "--subject-to", "men<=1"), "not known here"),
         (("best", *TABLE, "--picture", "front.png"), "name it *.svg"),
         (("show", *TABLE, "--axes", "threads,freq,x"), "no setting x"),
         (("show", *TABLE, "--axes", "threads", "--at", "threads=4"), "give it to one"),
-        (("fit", *TABLE, "threads=4"), "takes no threads=4"),
-        (("show", *TABLE, "--save", "x"), "--save belongs to"),
+        (("fit", *TABLE, "threads=4"), "SETTING=VALUE counts only with ACTION predict"),
+        (("show", *TABLE, "--save", "x"), "--save counts only with ACTION fit"),
     ],
 )
 def test_what_cannot_be_done_is_said_with_the_cure(

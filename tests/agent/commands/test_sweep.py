@@ -415,6 +415,7 @@ def test_a_dry_run_shows_cells_and_writes_and_touches_nothing(answers, tmp_path)
         ({}, ("--min-runs", "9"), "least is more than most"),
         ({}, ("--layer", "all"), "name the layers of a sweep one by one"),
         ({}, ("--name", "../x"), "is no name of a folder"),
+        ({}, ("--per-iteration", "csv"), "A sweep judges whole runs: leave out --per-iteration"),
         ({"parameters": {"m": {"mitigation": "cheese"}}}, (), "There is no mitigation 'cheese'"),
         ({"parameters": {"m": {"mitigation": "omp_threads", "parameter": "x", "levels": [1]}}}, (), "no parameter x"),
     ],

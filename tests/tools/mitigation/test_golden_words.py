@@ -168,7 +168,7 @@ def words_of(mitigation: Mitigation, machine: Machine, root: Path, folder: Path)
         "shell": said(lambda: command_line(whole, SUBJECT, machine)),
         "keep": {
             one.format: f"{one.path}\n{one.text}" if one.text else "\n".join((*one.notes, one.why))
-            for one in permanent(whole, machine, PROGRAM if machine is RICH else ())
+            for one in permanent(whole, machine, PROGRAM if machine is RICH else (), root=root)
         },
     }
 

@@ -90,7 +90,7 @@ def _left(common: FloatArray, rare: FloatArray, share: float, ratio: float) -> f
     if least >= ratio:
         raise VgoError(
             f"Without any of the rarer runs the SD would still be {least:.2g} of what it is, "
-            f"so making them rarer cannot reach --ratio {ratio:g}; choose a larger ratio, or --kind scale."
+            f"so making them rarer cannot reach --plan {ratio:g}; choose a larger ratio, or --kind scale."
         )
     return float(brentq(lambda part: sd(part) - ratio * sd(share), 0.0, share))
 
