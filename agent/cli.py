@@ -57,15 +57,15 @@ def _run(words: list[str], began_s: float) -> int:
         return _overview(words)
     from .parser import parser_of
 
-    told = parser_of(command).parse_command(rest, began_s)
+    parsed = parser_of(command).parse_command(rest, began_s)
     try:
         _refuse_bytes(words)
-        told.refuse()
-        status = told.run()
+        parsed.refuse()
+        status = parsed.run()
     except BaseException as error:  # noqa: BLE001 - raised again, unless a signal ended the command
         if came():  # whatever else it looks like
-            return _stopped(told)
-        return _failed(error, told)
+            return _stopped(parsed)
+        return _failed(error, parsed)
     if came():  # it has answered all the same, with what there was
         say_stopped()
     return status
@@ -88,19 +88,19 @@ def _refuse_bytes(words: Sequence[str]) -> None:
             )
 
 
-def _failed(error: BaseException, told: DeclaredCommand) -> int:
+def _failed(error: BaseException, command: DeclaredCommand) -> int:
     """Say why there is no answer; what no user can mend is raised again."""
     if isinstance(error, VgoError):
-        return _ended(str(error), error, told, 1)
+        return _ended(str(error), error, command, 1)
     if isinstance(error, OSError) and error.errno in _OF_A_PATH and error.filename is not None:
-        return _ended(_path_refused(error), error, told, 1)
+        return _ended(_path_refused(error), error, command, 1)
     raise error
 
 
-def _stopped(told: DeclaredCommand) -> int:
+def _stopped(command: DeclaredCommand) -> int:
     """Say that a signal ended it."""
     why = say_stopped()
-    if getattr(told, "json", False):
+    if getattr(command, "json", False):
         _say_in_json(why)
     return 128 + came()
 
@@ -155,14 +155,14 @@ def described(shown: Sequence[Subcommand]) -> str:
     return "\n".join(["commands:", *(f"  {command.name:<18}{command.words}" for command in shown)])
 
 
-def _ended(why: str, error: BaseException, told: DeclaredCommand, status: int) -> int:
+def _ended(why: str, error: BaseException, command: DeclaredCommand, status: int) -> int:
     """Say in one line why there is no answer."""
-    if getattr(told, "verbose", False):
+    if getattr(command, "verbose", False):
         import traceback
 
         traceback.print_exception(error)
     print(f"vgo-agent: {printable(why)}", file=sys.stderr)
-    if getattr(told, "json", False):
+    if getattr(command, "json", False):
         _say_in_json(why)
     return status
 

@@ -140,15 +140,15 @@ def has_live_view(quiet: bool, as_json: bool | str) -> bool:
 
 
 @contextmanager
-def watching(quiet: bool, told: Answering, unit: str) -> Iterator[Lines]:
+def watching(quiet: bool, command: Answering, unit: str) -> Iterator[Lines]:
     """Choose how to tell."""
-    quiet = quiet and not told.verbose  # the flag goes before the settings file
+    quiet = quiet and not command.verbose  # the flag goes before the settings file
     lines: Lines
-    if has_live_view(quiet, told.json):
-        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=told.verbose)
+    if has_live_view(quiet, command.json):
+        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=command.verbose)
     else:
-        kind = JsonLines if told.json == LINES else Lines
-        lines = kind(unit, quiet=quiet, verbose=told.verbose)
+        kind = JsonLines if command.json == LINES else Lines
+        lines = kind(unit, quiet=quiet, verbose=command.verbose)
     try:
         yield lines
     finally:

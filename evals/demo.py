@@ -163,14 +163,14 @@ def only_here(workload: Workload, steady: bool) -> str:
     return "what makes its runs slow is set up around them on this machine only; leave --on out"
 
 
-def _subject(workload: Workload, settings: UserSettings, steady: bool, told: DemoCommand) -> Subject:
+def _subject(workload: Workload, settings: UserSettings, steady: bool, command: DemoCommand) -> Subject:
     from ..agent.commands.subject import on_of
     from .workloads.registry import subject_of
 
     kept = {
         "timeout_s": settings.timeout_s,
         "on_failure": settings.on_failure,
-        "on": on_of(told.on, settings),
-        "mixed": told.mixed,
+        "on": on_of(command.on, settings),
+        "mixed": command.mixed,
     }
     return subject_of(workload, steady).model_copy(update=kept)

@@ -115,39 +115,39 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
         return _evaluate(self)
 
 
-def _evaluate(told: EvalCommand) -> int:
-    refuse(told)
-    refuse_unknown(told)
+def _evaluate(command: EvalCommand) -> int:
+    refuse(command)
+    refuse_unknown(command)
     from .recorded.recorded_case import given
     from .run import registry
     from .scores.difference import difference
     from .scores.evaluate import choose, evaluate, missed
     from .scores.results import read, write
 
-    everyone = given(tuple(told.layer), told.allow)
-    before = read(told.against) if told.against else None
-    names = tuple(dict.fromkeys(told.planner or ([GATED] if told.gate else registry())))
-    chosen = choose(folder_of(told), told.cases or "*", told.split)
-    seeds = range(1, (told.seeds or SEEDS) + 1)
-    results = evaluate(chosen, names, seeds, _pace(told), _tell(told), given=everyone)
+    everyone = given(tuple(command.layer), command.allow)
+    before = read(command.against) if command.against else None
+    names = tuple(dict.fromkeys(command.planner or ([GATED] if command.gate else registry())))
+    chosen = choose(folder_of(command), command.cases or "*", command.split)
+    seeds = range(1, (command.seeds or SEEDS) + 1)
+    results = evaluate(chosen, names, seeds, _pace(command), _tell(command), given=everyone)
     found = difference(before, results) if before else None
-    if told.save:
-        write(results.model_dump_json(indent=1) + "\n", told.save, "--save")
-    _write_pages(told, results, found)
+    if command.save:
+        write(results.model_dump_json(indent=1) + "\n", command.save, "--save")
+    _write_pages(command, results, found)
     misses = [miss for name in results.contestants if name == GATED for miss in missed(results, name)]
-    _answer(told, results, found, misses)
+    _answer(command, results, found, misses)
     if results.stopped:
         return INTERRUPTED
-    others = _others(told, found)
-    for miss in (failures := [*_nobody(results), *((*misses, *others) if told.gate else ())]):
+    others = _others(command, found)
+    for miss in (failures := [*_nobody(results), *((*misses, *others) if command.gate else ())]):
         print(f"vgo-agent: {miss}", file=sys.stderr)
     return 1 if failures else 0
 
 
-def _others(told: EvalCommand, found: Difference | None) -> list[str]:
+def _others(command: EvalCommand, found: Difference | None) -> list[str]:
     if found is None or not found.answers:
         return []
-    return [f"other answers than in {told.against}: {len(found.answers)}, see above."]
+    return [f"other answers than in {command.against}: {len(found.answers)}, see above."]
 
 
 def _nobody(results: Results) -> list[str]:
@@ -158,17 +158,17 @@ def _nobody(results: Results) -> list[str]:
     return ["nobody could answer: the table says why."]
 
 
-def _pace(told: EvalCommand) -> EvaluationPace:
+def _pace(command: EvalCommand) -> EvaluationPace:
     import os
 
     from .run import EvaluationPace
 
-    return EvaluationPace(told.jobs or len(os.sched_getaffinity(0)), told.limit or LIMIT_S, told.twice)
+    return EvaluationPace(command.jobs or len(os.sched_getaffinity(0)), command.limit or LIMIT_S, command.twice)
 
 
-def _tell(told: EvalCommand) -> Tell:
+def _tell(command: EvalCommand) -> Tell:
     """Count the answers on standard error: in one line on a terminal, else only now and then."""
-    quiet, one_line = told.quiet, sys.stderr.isatty()
+    quiet, one_line = command.quiet, sys.stderr.isatty()
 
     def tell(done: int, wanted: int, row: ScoredAnswer) -> None:
         if quiet:
@@ -184,20 +184,20 @@ def _tell(told: EvalCommand) -> Tell:
     return tell
 
 
-def _write_pages(told: EvalCommand, results: Results, found: Difference | None) -> None:
+def _write_pages(command: EvalCommand, results: Results, found: Difference | None) -> None:
     from .scores.results import write
 
-    if told.html:
+    if command.html:
         from .scores.page import page
 
-        write(page(results, found), told.html, "--html")
-    if told.markdown:
+        write(page(results, found), command.html, "--html")
+    if command.markdown:
         from .scores.page import markdown
 
-        write(markdown(results, found), told.markdown, "--markdown")
+        write(markdown(results, found), command.markdown, "--markdown")
 
 
-def _answer(told: EvalCommand, results: Results, found: Difference | None, misses: list[str]) -> None:
+def _answer(command: EvalCommand, results: Results, found: Difference | None, misses: list[str]) -> None:
     from .scores.page import words
     from .scores.summary import summarise
     from .scores.tables import duels
@@ -209,4 +209,4 @@ def _answer(told: EvalCommand, results: Results, found: Difference | None, misse
         "difference": found.model_dump(mode="json") if found else None,
         "missed": misses,
     }
-    told.answer(values, words(results, found, told.planner, columns()))
+    command.answer(values, words(results, found, command.planner, columns()))

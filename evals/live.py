@@ -48,35 +48,35 @@ class LiveDiagnosis(NamedTuple):
     steady: bool
 
 
-def run_live(told: EvalCommand) -> int:
+def run_live(command: EvalCommand) -> int:
     """Diagnose each, tell how it went, and answer; a single one that fails is a row, and Ctrl-C keeps those before."""
-    wishes = list(_wishes(told.live or (), told.steady))
-    passed_on = {"allow": told.allow, "budget": told.budget, "layers": told.layer or None}
+    wishes = list(_wishes(command.live or (), command.steady))
+    passed_on = {"allow": command.allow, "budget": command.budget, "layers": command.layer or None}
     settings, _ = effective({name: value for name, value in passed_on.items() if value is not None})
     named(settings.layers)
-    made, machine, on = origin(), machine_words(surveyed(nobody(), ())), on_of(told.on, settings)
+    made, machine, on = origin(), machine_words(surveyed(nobody(), ())), on_of(command.on, settings)
     machine = f"{machine}; runs were made on the hosts of {on}" if on else machine
     rows: list[LiveRow] = []
     stopped = ""
     try:
         for place, wish in enumerate(wishes, 1):
-            rows.append(_row(wish, told))
-            _tell(f"{place}/{len(wishes)}  {rows[-1].name}: {rows[-1].verdict or rows[-1].why}", told)
+            rows.append(_row(wish, command))
+            _tell(f"{place}/{len(wishes)}  {rows[-1].name}: {rows[-1].verdict or rows[-1].why}", command)
     except KeyboardInterrupt:
         if not rows:
             raise
         stopped = f"Stopped by Ctrl-C after {len(rows)} of {len(wishes)} workloads: what follows is of these alone."
     results = LiveResults(**made, machine=machine, stopped=stopped, rows=tuple(rows))
-    if told.save:
-        write(results.model_dump_json(indent=1) + "\n", told.save, "--save")
-    if told.markdown:
-        write(live_markdown(results), told.markdown, "--markdown")
-    told.answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results))
+    if command.save:
+        write(results.model_dump_json(indent=1) + "\n", command.save, "--save")
+    if command.markdown:
+        write(live_markdown(results), command.markdown, "--markdown")
+    command.answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results))
     return INTERRUPTED if stopped else 0
 
 
-def _tell(words: str, told: EvalCommand) -> None:
-    if not told.quiet:
+def _tell(words: str, command: EvalCommand) -> None:
+    if not command.quiet:
         print(printable(words), file=sys.stderr)
 
 
@@ -87,22 +87,22 @@ def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
             yield LiveDiagnosis(workload, True)
 
 
-def _row(wish: LiveDiagnosis, told: EvalCommand) -> LiveRow:
+def _row(wish: LiveDiagnosis, command: EvalCommand) -> LiveRow:
     workload = wish.workload
     if (reason := missing(workload)) is not None:
         return skipped(workload, wish.steady, reason)
-    if told.on and (refusal := only_here(workload, wish.steady)):
+    if command.on and (refusal := only_here(workload, wish.steady)):
         return skipped(workload, wish.steady, refusal)
-    if workload.allow == "system" and told.allow != "system" and not wish.steady:
+    if workload.allow == "system" and command.allow != "system" and not wish.steady:
         return skipped(workload, wish.steady, "what cures it changes the system; allow that with --allow system")
-    said = _demo(wish, told)
+    said = _demo(wish, command)
     return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
 
 
-def _demo(wish: LiveDiagnosis, told: EvalCommand) -> dict[str, Any]:
+def _demo(wish: LiveDiagnosis, command: EvalCommand) -> dict[str, Any]:
     """Give the object that the command answers with; `error` says why there is none."""
-    limit_s = LIMIT_S if told.limit is None else told.limit
-    with subprocess.Popen(_command(wish, told), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
+    limit_s = LIMIT_S if command.limit is None else command.limit
+    with subprocess.Popen(_command(wish, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
         try:
             output, _ = child.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
@@ -119,14 +119,14 @@ def _demo(wish: LiveDiagnosis, told: EvalCommand) -> dict[str, Any]:
     return found
 
 
-def _command(wish: LiveDiagnosis, told: EvalCommand) -> list[str]:
-    words = ["demo", wish.workload.name, "--json", "--allow", told.allow or "process"]
+def _command(wish: LiveDiagnosis, command: EvalCommand) -> list[str]:
+    words = ["demo", wish.workload.name, "--json", "--allow", command.allow or "process"]
     words += ["--steady"] if wish.steady else []
-    words += ["--budget", f"{told.budget:g}"] if told.budget is not None else []
-    words += [word for layer in told.layer for word in ("--layer", layer)]
-    words += ["--on", told.on] if told.on else []
-    words += ["--mixed"] if told.mixed else []
-    words += ["--quiet"] if told.quiet else []
+    words += ["--budget", f"{command.budget:g}"] if command.budget is not None else []
+    words += [word for layer in command.layer for word in ("--layer", layer)]
+    words += ["--on", command.on] if command.on else []
+    words += ["--mixed"] if command.mixed else []
+    words += ["--quiet"] if command.quiet else []
     return [*FRONT_DOOR, *words]
 
 

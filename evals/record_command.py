@@ -96,14 +96,14 @@ off goes on with --resume. Of your own program, write what is right into truth.y
         return self.out or CASES
 
 
-def _key(told: RecordCommand) -> str:
+def _key(command: RecordCommand) -> str:
     """Name the case: of a workload, by it and its twin."""
     from pydantic import TypeAdapter, ValidationError
 
     from .recorded.schema import Key
 
-    name = told.name if told.command else told.name.replace("_", "-")
-    key = f"{name}-steady" if told.steady and not name.endswith("-steady") else name
+    name = command.name if command.command else command.name.replace("_", "-")
+    key = f"{name}-steady" if command.steady and not name.endswith("-steady") else name
     try:
         checked: str = TypeAdapter(Key).validate_python(key)
         return checked
@@ -111,17 +111,19 @@ def _key(told: RecordCommand) -> str:
         raise VgoError(f"{key!r} cannot name a case: use small letters and digits, with - between them.") from error
 
 
-def _workshop(told: RecordCommand, key: str) -> Workshop:
+def _workshop(command: RecordCommand, key: str) -> Workshop:
     """Begin, or go on; raise VgoError where something would be overwritten that was not meant."""
     from .recorded.asking import asked_for
     from .recorded.workshop import Workshop
 
-    if told.resume:
-        return Workshop.reopen(told.parent, key)
-    asked = asked_for(told, key)
-    if (told.parent / key).exists() and not told.force:
-        raise VgoError(f"{told.parent / key} is there already: record it again with --force, or choose another name.")
-    return Workshop.begin(told.parent, asked, told.force)
+    if command.resume:
+        return Workshop.reopen(command.parent, key)
+    asked = asked_for(command, key)
+    if (command.parent / key).exists() and not command.force:
+        raise VgoError(
+            f"{command.parent / key} is there already: record it again with --force, or choose another name."
+        )
+    return Workshop.begin(command.parent, asked, command.force)
 
 
 def _judged(folder: Path) -> tuple[str, ...]:

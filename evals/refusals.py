@@ -33,23 +33,23 @@ OF_LIVE = {
 }
 
 
-def refuse_strangers(told: EvalCommand) -> None:
+def refuse_strangers(command: EvalCommand) -> None:
     """Refuse an option of recorded cases with --live, and one of --live without it: it would do nothing."""
-    live = told.live is not None
+    live = command.live is not None
     for option, cure in (OF_RECORDED if live else OF_LIVE).items():
-        value = getattr(told, option)
+        value = getattr(command, option)
         absent = value is None or value in (False, (), "")
         if not absent:
             kind = "recorded cases, not of --live" if live else "--live, not of recorded cases"
             raise VgoError(f"--{option} is an option of {kind}: {cure}.")
 
 
-def refuse(told: EvalCommand) -> None:
+def refuse(command: EvalCommand) -> None:
     """Refuse before the first answer what makes no sense, or could not be written after the last."""
-    if told.gate and told.planner and GATED not in told.planner:
+    if command.gate and command.planner and GATED not in command.planner:
         raise VgoError(f"--gate judges {GATED}; name it with --planner, or leave --planner out.")
     for option in ("html", "markdown", "save"):
-        if (path := getattr(told, option)) is not None:
+        if (path := getattr(command, option)) is not None:
             _refuse_unwritable(option, path)
 
 
@@ -69,27 +69,27 @@ def _refuse_unwritable(option: str, path: Path) -> None:
         path.unlink()
 
 
-def refuse_unknown(told: EvalCommand) -> None:
+def refuse_unknown(command: EvalCommand) -> None:
     """Refuse a planner or a case that is not there, before the tables are read and all that judges is imported."""
     from fnmatch import fnmatchcase
 
     from .recorded.folders import case_folders, refuse_no_cases
 
-    for name in told.planner:
+    for name in command.planner:
         if name not in PLANNERS and not name.startswith(OWN):
             raise VgoError(f"There is no planner {name!r}; choose among {', '.join(PLANNERS)}, {OWN}MODEL.")
-    if told.cases == "":
+    if command.cases == "":
         raise VgoError("--cases '' names no case; leave it out for all.")
-    folder = folder_of(told)
+    folder = folder_of(command)
     refuse_no_cases(folder)
     names = [path.name for path in case_folders(folder)]
-    if told.cases and not any(fnmatchcase(name, told.cases) for name in names):
-        raise VgoError(f"No case in {folder} is called {told.cases}; there are: {', '.join(names)}.")
+    if command.cases and not any(fnmatchcase(name, command.cases) for name in names):
+        raise VgoError(f"No case in {folder} is called {command.cases}; there are: {', '.join(names)}.")
 
 
-def folder_of(told: EvalCommand) -> Path:
+def folder_of(command: EvalCommand) -> Path:
     """Say where the cases are."""
     from .recorded.folders import CASES
 
-    folder: Path = told.folder or CASES
+    folder: Path = command.folder or CASES
     return folder

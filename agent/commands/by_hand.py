@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...tools.subject import Limits
 
 
-def offer(run: Path, told: Asking) -> None:
+def offer(run: Path, command: Asking) -> None:
     """Show the steps of each, wait for an answer, and measure again after `done`, until one of them helps."""
     folder = RunFolder(run)
     events = read(folder.transcript)
@@ -39,14 +39,14 @@ def offer(run: Path, told: Asking) -> None:
     _tell("")
     _tell(f"Nothing that the tool can do is proved to help. A person may try: {', '.join(left)}.")
     for key in left:
-        trial = looked_at(told, key, [], start.subject)
+        trial = looked_at(command, key, [], start.subject)
         said = _asked(trial, run)
         if said == NO_MORE:
             return
         if said:
             continue
         plan = TrialPlan(mitigation=key, by_hand=True, after=folder.path.name)
-        own_budget = replace(told, began_s=time.monotonic())
+        own_budget = replace(command, began_s=time.monotonic())
         ending = carry_out(trial, plan, own_budget, str(run))
         if helpful(from_json(ending.summary["verdict"])):
             return

@@ -78,21 +78,21 @@ terminal is lost, and `vgo-agent chat RUN` is there again. Without a COMMAND or 
                 session.close()
 
 
-def first_line(session: ChatSession, told: ChatCommand) -> str:
+def first_line(session: ChatSession, command: ChatCommand) -> str:
     """Say what is to be done at once: begin, open what is named, or list the runs."""
     if session.new is not None:
-        return "" if told.step else "/diagnose"
+        return "" if command.step else "/diagnose"
     if session.folder is not None:
         return ""
-    words = told.command
-    judged = ["--metric", told.metric] if told.metric else []
+    words = command.command
+    judged = ["--metric", command.metric] if command.metric else []
     return f"/open {shlex.join([*words, *judged])}" if words else "/runs"
 
 
-def _on_screen(session: ChatSession, told: ChatCommand, first: str) -> int:
+def _on_screen(session: ChatSession, command: ChatCommand, first: str) -> int:
     from ..tui.app import ChatApp
 
-    app = ChatApp(session, told.theme, first)
+    app = ChatApp(session, command.theme, first)
     app.run()
     if left := _told(session):
         print(left, file=sys.stderr)
@@ -116,7 +116,7 @@ def _line_by_line(session: ChatSession, first: str) -> int:
     return 1 if session.failure else 0
 
 
-def _in_browser(told: ChatCommand, settings: UserSettings) -> int:
+def _in_browser(command: ChatCommand, settings: UserSettings) -> int:
     """Begin the run here, once, and let every page follow it: a page that is loaded again begins no other run."""
     from ..desk.desk import Desk
     from ..ending import goes_on_with
@@ -126,16 +126,16 @@ def _in_browser(told: ChatCommand, settings: UserSettings) -> int:
         print(line, flush=True)
 
     with Desk() as desk:
-        session = session_of(told, settings, desk)
+        session = session_of(command, settings, desk)
         if session.new is not None:
-            session.begin("step" if told.step else "auto")
-        named = [str(session.folder.path.resolve())] if session.folder else told.command
-        options = ["--theme", told.theme, "--out", str(settings.out)]
-        if session.folder is None and told.metric:  # of recorded files
-            options += ["--metric", told.metric]
+            session.begin("step" if command.step else "auto")
+        named = [str(session.folder.path.resolve())] if session.folder else command.command
+        options = ["--theme", command.theme, "--out", str(settings.out)]
+        if session.folder is None and command.metric:  # of recorded files
+            options += ["--metric", command.metric]
         words = [*options, "--", *named]
         with goes_on_with(lambda: _again(session)):
-            serve([*FRONT_DOOR, "chat", *words], told.port, tell)
+            serve([*FRONT_DOOR, "chat", *words], command.port, tell)
         if session.place == "ours" and session.folder:
             tell(f"The run goes on: vgo-agent chat {session.folder.path}")
     return 0
@@ -175,23 +175,23 @@ def _again(session: ChatSession) -> str:
     return f"vgo-agent chat {shlex.quote(str(session.folder.path))}" if session.folder else ""
 
 
-def session_of(told: ChatCommand, settings: UserSettings, desk: Desk) -> ChatSession:
+def session_of(command: ChatCommand, settings: UserSettings, desk: Desk) -> ChatSession:
     """Make the session that the words name: a run, or a program."""
     from ..chat.session import ChatSession
     from ..run_folder import run_meant
     from .diagnose import diagnosis_of
 
     def asking(line: Sequence[str]) -> NewDiagnosis:
-        return diagnosis_of(replace(told, command=tuple(line)), settings)
+        return diagnosis_of(replace(command, command=tuple(line)), settings)
 
-    words = told.command
+    words = command.command
     if not words or _are_recorded(words, settings.out):
         return ChatSession(desk, None, settings.out, asking)
     if len(words) == 1 and _names_run(words[0], settings.out):
         session = ChatSession(desk, None, settings.out, asking)
         session.open(run_meant(words[0], settings.out))
         return session
-    return ChatSession(desk, diagnosis_of(told, settings), settings.out, asking)
+    return ChatSession(desk, diagnosis_of(command, settings), settings.out, asking)
 
 
 def _names_run(word: str, out: Path) -> bool:

@@ -51,12 +51,12 @@ Where nothing that the tool can do helps, and the answer went to a terminal, wha
         return carry_out(replace(new, request=request), settings, self)
 
 
-def diagnosis_of(told: OfProgram, settings: UserSettings) -> NewDiagnosis:
+def diagnosis_of(command: OfProgram, settings: UserSettings) -> NewDiagnosis:
     """Read the options that say what is diagnosed, within which limits, and who decides."""
     from ..session import NewDiagnosis
     from .subject import short_name, subject_of
 
-    subject = subject_of(told, settings)
+    subject = subject_of(command, settings)
     return NewDiagnosis(asked_of(subject, settings), settings.out, short_name(subject.command, subject.shell))
 
 
@@ -87,20 +87,20 @@ def _plan(surface: Path | None) -> TrialPlan:
 def carry_out(
     new: NewDiagnosis,
     settings: UserSettings,
-    told: Asking,
+    command: Asking,
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
     from ..session import diagnose
     from .trial import attended
 
-    ending = told.watched(
+    ending = command.watched(
         settings, new.request.subject.unit, lambda interface, clock: diagnose(replace(new, clock=clock), interface)
     )
-    code = told.give(ending)
+    code = command.give(ending)
     afterwards(Path(ending.summary["run_dir"]))
-    if attended() and sys.stdout.isatty() and not (settings.quiet or told.json):
+    if attended() and sys.stdout.isatty() and not (settings.quiet or command.json):
         from .by_hand import offer
 
-        offer(Path(ending.summary["run_dir"]), told)
+        offer(Path(ending.summary["run_dir"]), command)
     return code

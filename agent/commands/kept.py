@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...tools.mitigation.permanent import PermanentForm
 
 
-def keep(told: MitigationsCommand) -> int:
+def keep(command: MitigationsCommand) -> int:
     """Print how to keep the one that is named, for the program where there is one."""
     from ...knowledge.loader import load
     from ...tools.mitigation.parameters import left_open, with_values
@@ -24,36 +24,36 @@ def keep(told: MitigationsCommand) -> int:
     from .mitigation_arguments import mitigation_meant, values_meant
     from .subject import root_of
 
-    if len(told.names) != 1:
+    if len(command.names) != 1:
         raise VgoError(
             "--keep prints how to keep one mitigation: name it, as in `vgo-agent mitigations plain_nice --keep all`."
         )
     known = load()
-    plain = mitigation_meant(told.names[0], known)
-    program = _program(told)
-    root = Path(root_of(told.in_force()))
+    plain = mitigation_meant(command.names[0], known)
+    program = _program(command)
+    root = Path(root_of(command.in_force()))
     machine = this_machine(known, root)
-    given = values_meant(told.param, plain)
+    given = values_meant(command.param, plain)
     mitigation = with_values(plain, given, machine, elsewhere=True)
     kept = permanent(mitigation, machine, program, tuple(left_open(plain, given, machine)), root)
     ways = [one for one in kept if one.text]
-    if told.keep != "all":
-        kept = tuple(one for one in kept if one.format == told.keep)
+    if command.keep != "all":
+        kept = tuple(one for one in kept if one.format == command.keep)
         if not kept[0].text:
             raise VgoError(_refusal(mitigation, kept[0], ways))
-    text = _everything(mitigation, kept) if told.keep == "all" else kept[0].text
+    text = _everything(mitigation, kept) if command.keep == "all" else kept[0].text
     values = {"mitigation": mitigation.key, "formats": [vars(one) for one in kept], "steps": list(mitigation.steps)}
-    return told.answer(values, text)
+    return command.answer(values, text)
 
 
-def _program(told: MitigationsCommand) -> tuple[str, ...]:
+def _program(command: MitigationsCommand) -> tuple[str, ...]:
     """The program, as what starts it takes it: through a shell where it is a line for one."""
     from ...tools.execution.resolve import resolve
 
-    words = told.command
-    if "command" in told.typed and not "".join(words[:1]).strip():
+    words = command.command
+    if "command" in command.typed and not "".join(words[:1]).strip():
         raise VgoError("-- names no program: write -- /usr/bin/solver --fast, or leave it out.")
-    return resolve(words, shell=True) if told.shell else words
+    return resolve(words, shell=True) if command.shell else words
 
 
 def _refusal(mitigation: Mitigation, one: PermanentForm, ways: Sequence[PermanentForm]) -> str:

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 HEADER = ("HOST", "WORKERS", "PYTHON", "KERNEL", "CPU", "CLOCK", "RIGHTS", "TRIAL")
 
 
-def checked_hosts(told: LayersCommand) -> int:
+def checked_hosts(command: LayersCommand) -> int:
     """Look at every host; 1 where some cannot be used, or differ and may not."""
     from ...tools.fleet.where import read_where, refuse_missing
     from .subject import subject_of
 
-    settings = told.in_force()
-    subject = subject_of(told, settings)
+    settings = command.in_force()
+    subject = subject_of(command, settings)
     refuse_missing(read_where(subject.on))
     from ...tools.fleet.ready import checked
 
-    with checked(subject, told.names or settings.layers) as found:
-        told.answer(summary(found), text(found))
+    with checked(subject, command.names or settings.layers) as found:
+        command.answer(summary(found), text(found))
         usable = bool(found.usable) and (subject.mixed or not (found.problems or found.unlike))
         return 0 if usable else 1
 

@@ -136,17 +136,17 @@ same command goes on. A stressor that crashes, or that this version does not kno
         return progressed
 
 
-def restore_first(told: Voiced) -> None:
+def restore_first(command: Voiced) -> None:
     """Put back what a dead agent left."""
     from ...tools.mitigation.restore import restore
 
     for line in restore():
-        say(f"put back, left by a vgo-agent that was killed: {line}", told)
+        say(f"put back, left by a vgo-agent that was killed: {line}", command)
 
 
-def say(line: str, told: Voiced) -> None:
+def say(line: str, command: Voiced) -> None:
     """Tell one line on standard error, unless quiet."""
-    if not told.quiet:
+    if not command.quiet:
         print(printable(line), file=sys.stderr, flush=True)
 
 

@@ -71,7 +71,7 @@ A server's key is read from VGO_AGENT_API_KEY.
         return actions[self.action](self, self.in_force())
 
 
-def _list(told: ModelCommand, settings: UserSettings) -> int:
+def _list(command: ModelCommand, settings: UserSettings) -> int:
     from ..model.chosen import SHIPPED, in_folder, models_folder, path_of
     from ..model.memory import free_memory
     from ..model.pull import recommended
@@ -94,7 +94,7 @@ def _list(told: ModelCommand, settings: UserSettings) -> int:
         "models": [{name: value for name, value in one.items() if name != "row"} for one in listed],
         "recommended": [one.model_dump() | {"memory_gb": one.memory_gb} for one in public],
     }
-    return told.answer(values, "\n\n".join(words))
+    return command.answer(values, "\n\n".join(words))
 
 
 def _listed(name: str, path: Path) -> dict[str, Any]:
@@ -134,18 +134,18 @@ def _row(name: str, model: GgufFile) -> dict[str, Any]:
     }
 
 
-def _use(told: ModelCommand, settings: UserSettings) -> int:
+def _use(command: ModelCommand, settings: UserSettings) -> int:
     """Write the choice; a model is opened first, so that one that cannot be used is refused here."""
     from ..settings import NO_MODEL, set_in_file
 
-    if told.spec == NO_MODEL:
+    if command.spec == NO_MODEL:
         place = set_in_file("model", "")
         words = f"No model: the rule policy decides (written to {place})."
-        return told.answer({"model": "", "file": str(place)}, words)
-    kept, facts = _opened(told.spec, settings)
+        return command.answer({"model": "", "file": str(place)}, words)
+    kept, facts = _opened(command.spec, settings)
     place = set_in_file("model", kept)
     words = f"{facts.name} decides from now on (model = {kept} in {place}); `vgo-agent model check` tries it."
-    return told.answer({"model": kept, "file": str(place), "name": facts.name, "library": facts.library}, words)
+    return command.answer({"model": kept, "file": str(place), "name": facts.name, "library": facts.library}, words)
 
 
 def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
@@ -160,14 +160,14 @@ def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
     return path.stem if not is_server(request.spec) and path.parent == models_folder() else request.spec, facts
 
 
-def _pull(told: ModelCommand, settings: UserSettings) -> int:
+def _pull(command: ModelCommand, settings: UserSettings) -> int:
     from ..model.gguf_file import read_gguf
     from ..model.pull import pull, wanted
 
-    pulled = pull(wanted(told.spec), settings.quiet)
+    pulled = pull(wanted(command.spec), settings.quiet)
     model = read_gguf(pulled.path)
     how = "is here now" if pulled.new else "was here already"
     words = f"{model.path} {how} ({size(model.bytes)}, SHA-256 {pulled.sha256[:16]}...).\n"
     words += f"`vgo-agent model use {model.path.stem}` lets it decide."
     values = {"path": str(pulled.path), "sha256": pulled.sha256, "new": pulled.new, "bytes": model.bytes}
-    return told.answer(values, words)
+    return command.answer(values, words)

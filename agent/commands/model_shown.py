@@ -37,15 +37,15 @@ def size(count: float) -> str:
     return f"{count / unit:.3g} {name}"
 
 
-def info(told: ModelCommand, settings: UserSettings) -> int:
+def info(command: ModelCommand, settings: UserSettings) -> int:
     """Tell what a model is and needs."""
     from ..model.chosen import SHIPPED, is_server
 
-    spec = told.spec or settings.model or SHIPPED
+    spec = command.spec or settings.model or SHIPPED
     values = _server(spec, settings) if is_server(spec) else _file(spec, settings)
     shown = {name: value for name, value in values.items() if value != "" and not name.endswith(BYTES)}
     lines = [f"{name.replace('_', ' ') + ':':<18}{_words(value)}" for name, value in shown.items()]
-    return told.answer(values, "\n".join(lines))
+    return command.answer(values, "\n".join(lines))
 
 
 def _file(spec: str, settings: UserSettings) -> dict[str, Any]:
@@ -101,18 +101,18 @@ def _server(spec: str, settings: UserSettings) -> dict[str, Any]:
     return {"server": request.spec, "name": printable(facts.name), "kind": facts.library, "context": facts.context}
 
 
-def check(told: ModelCommand, settings: UserSettings) -> int:
+def check(command: ModelCommand, settings: UserSettings) -> int:
     """Let a model take recorded decisions."""
     from ..model.chosen import SHIPPED, SHIPPED_FILE, model_choice, open_source
     from ..model.digest import sha256_of
     from ..model.trial import states, summary, trial
     from ..planning import asking, told_by
 
-    request = model_choice(told.spec or settings.model or SHIPPED, settings)
+    request = model_choice(command.spec or settings.model or SHIPPED, settings)
     with open_source(request) as model:
         noted = FramingRecorder(model)
         facts = told_by(noted, request)
-        tried = trial(asking(noted, request, facts), states(), _progress(settings.quiet or bool(told.json)))
+        tried = trial(asking(noted, request, facts), states(), _progress(settings.quiet or bool(command.json)))
     whole = summary(tried)
     framed = ", ".join(sorted(noted.framed)) or "nothing"
     in_sample = facts.sha256 == sha256_of(SHIPPED_FILE)
@@ -129,7 +129,7 @@ def check(told: ModelCommand, settings: UserSettings) -> int:
         **whole._asdict(),
         "tried": [_told(one) for one in tried],
     }
-    told.answer(values, "\n\n".join(words))
+    command.answer(values, "\n\n".join(words))
     return 0 if whole.taken == whole.decisions else 1
 
 

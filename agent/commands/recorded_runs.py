@@ -17,13 +17,13 @@ USUAL = ("host", "node", "hostname", "machine")
 """Columns that are taken for the node where none is named."""
 
 
-def show(told: AnalyzeCommand) -> int:
+def show(command: AnalyzeCommand) -> int:
     """Read, show, save."""
     from ...tools.recorded.read import read
     from .measure import place_of
 
-    place = place_of(told.save) if told.save else None
-    recorded = read(Path(told.file), (), told.meanings())
+    place = place_of(command.save) if command.save else None
+    recorded = read(Path(command.file), (), command.meanings())
 
     from ...tools.recorded.outline import outline
     from ...tools.recorded.write import write
@@ -31,20 +31,20 @@ def show(told: AnalyzeCommand) -> int:
 
     found = outline(recorded)
     saved = [str(path) for path in write(recorded, place)] if place else []
-    following = ["vgo-agent", "analyze", saved[0] if saved else told.file]
-    following += ["--mapping", str(told.mapping)] if told.mapping and not saved else []
+    following = ["vgo-agent", "analyze", saved[0] if saved else command.file]
+    following += ["--mapping", str(command.mapping)] if command.mapping and not saved else []
     if found.outcome is None:
         following += ["--outcome", found.candidates[0] if found.candidates else "COL"]
-    command = shlex.join(following)
-    return told.answer({**found.model_dump(), "saved": saved, "next": command}, text(found, saved, command))
+    line = shlex.join(following)
+    return command.answer({**found.model_dump(), "saved": saved, "next": line}, text(found, saved, line))
 
 
-def by_node(told: AnalyzeCommand) -> int:
+def by_node(command: AnalyzeCommand) -> int:
     """Say which machine of many is slow or unsteady, and what goes with it."""
     from ...tools.recorded.read import read
 
-    recorded = read(Path(told.file), told.exclude, told.meanings())
-    column = _node(told.node, recorded)
+    recorded = read(Path(command.file), command.exclude, command.meanings())
+    column = _node(command.node, recorded)
 
     from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.nodes.analyse import fleet, nodes_of
@@ -53,17 +53,17 @@ def by_node(told: AnalyzeCommand) -> int:
     from ..render.terminal import terminal_text
     from ..report.nodes import document, save, summary
 
-    condition = _condition(told.condition, recorded)
-    aside = (column, *(condition or ())[:1], *told.columns("exclude", recorded))
-    asked = ColumnOptions(outcome=told.outcome, lower_is_better=told.lower, exclude=aside)
+    condition = _condition(command.condition, recorded)
+    aside = (column, *(condition or ())[:1], *command.columns("exclude", recorded))
+    asked = ColumnOptions(outcome=command.outcome, lower_is_better=command.lower, exclude=aside)
     design = designs(recorded, asked)[0][1]
     nodes = nodes_of(recorded, column, design)
     recorded = streamed(recorded, design.outcome_name)
-    found = fleet(design, nodes, AnalysisOptions(alpha=told.alpha, seed=told.seed), told.margin)
+    found = fleet(design, nodes, AnalysisOptions(alpha=command.alpha, seed=command.seed), command.margin)
     pooled = effect(recorded, design, nodes, condition[0], condition[1:]) if condition else None
-    if told.save:
-        save(found, pooled, design, nodes, shlex.join(["vgo-agent", *sys.argv[1:]]), Path(told.save))
-    return told.answer(summary(found, pooled, recorded), terminal_text(document(found, pooled, recorded.notes)))
+    if command.save:
+        save(found, pooled, design, nodes, shlex.join(["vgo-agent", *sys.argv[1:]]), Path(command.save))
+    return command.answer(summary(found, pooled, recorded), terminal_text(document(found, pooled, recorded.notes)))
 
 
 def _node(named: str | None, recorded: RecordedRuns) -> str:
@@ -90,36 +90,36 @@ def _condition(said: str | None, recorded: RecordedRuns) -> tuple[str, str, str]
     return name, first, second
 
 
-def by_rank(told: AnalyzeCommand) -> int:
+def by_rank(command: AnalyzeCommand) -> int:
     """Say which rank of an MPI program the others wait for, and whether it makes runs slow."""
     import polars as pl
 
     from ...tools.recorded.read import read
 
-    recorded = read(Path(told.file), (), told.meanings())
+    recorded = read(Path(command.file), (), command.meanings())
     frame = recorded.frame
     for column, value in recorded.usual.items():  # of a diagnosis, the runs of the baseline
         frame = frame.filter(pl.col(column) == value)
-    name = _outcome(told.outcome, recorded)
+    name = _outcome(command.outcome, recorded)
 
     from ...tools.mpi.analyse import of_ranks
     from ...tools.mpi.rows import rank_rows
     from ..report.ranks import save, summary, text
 
     rows = rank_rows(frame.columns, lambda column: frame[column].to_list())
-    if told.save:
-        save(rows, Path(told.save))
-    lower = recorded.lower_is_better.get(name, True) if told.lower is None else told.lower
+    if command.save:
+        save(rows, Path(command.save))
+    lower = recorded.lower_is_better.get(name, True) if command.lower is None else command.lower
     found = of_ranks(
         rows,
         frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()[rows.runs],
         name,
         recorded.units.get(name, ""),
         lower_is_better=lower,
-        alpha=told.alpha,
-        seed=told.seed,
+        alpha=command.alpha,
+        seed=command.seed,
     )
-    return told.answer(summary(found, recorded.source), text(found))
+    return command.answer(summary(found, recorded.source), text(found))
 
 
 def _outcome(named: str | None, recorded: RecordedRuns) -> str:

@@ -74,36 +74,36 @@ Give it a quiet machine. With --on each round is made on one of the hosts, which
         return self.answer(*ended.shown())
 
 
-def _options(told: StudyCommand, settings: UserSettings) -> StudyOptions:
+def _options(command: StudyCommand, settings: UserSettings) -> StudyOptions:
     from ...knowledge.errors import VgoError
     from ...tools.subject import LOCAL
     from ..study import StudyOptions
     from .subject import refuse_samples, subject_of
 
-    refuse_samples(told, "A study")
-    if told.shell and told.binary:
+    refuse_samples(command, "A study")
+    if command.shell and command.binary:
         raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
     return StudyOptions(
-        subject=subject_of(told, settings).model_copy(update={"launcher": LOCAL}),
-        rounds=told.rounds,
+        subject=subject_of(command, settings).model_copy(update={"launcher": LOCAL}),
+        rounds=command.rounds,
         budget_s=settings.budget_s,
         seed=settings.seed,
         alpha=settings.alpha,
     )
 
 
-def _scope(told: StudyCommand) -> StudyScope:
+def _scope(command: StudyCommand) -> StudyScope:
     from ...tools.study.design import MOST, StudyScope, Wished
     from ...tools.study.factors import SHIPPED, read_factors
 
     wished = Wished(
-        factors=words(told.factors),
-        cross=words(told.cross),
-        binaries=tuple(map(_binary, told.binary)),
-        most=told.most or MOST,
-        subject_to=told.subject_to,
+        factors=words(command.factors),
+        cross=words(command.cross),
+        binaries=tuple(map(_binary, command.binary)),
+        most=command.most or MOST,
+        subject_to=command.subject_to,
     )
-    return StudyScope(factors=read_factors(told.design or SHIPPED), wished=wished)
+    return StudyScope(factors=read_factors(command.design or SHIPPED), wished=wished)
 
 
 def _binary(said: str) -> tuple[str, str]:
@@ -116,7 +116,7 @@ def _binary(said: str) -> tuple[str, str]:
     return name, resolve((path,))[0]
 
 
-def _dry_run(options: StudyOptions, scope: StudyScope, told: StudyCommand) -> int:
+def _dry_run(options: StudyOptions, scope: StudyScope, command: StudyCommand) -> int:
     from ...knowledge.errors import VgoError
     from ..report.study import planned
 
@@ -127,4 +127,4 @@ def _dry_run(options: StudyOptions, scope: StudyScope, told: StudyCommand) -> in
     design = scope.laid_out(subject.argv, root, elsewhere=root != Path("/"))
     settings = [one.model_dump(mode="json") | {"told": one.told()} for one in design.settings]
     values = {"machine": design.machine, "settings": settings, "skipped": [one.model_dump() for one in design.skipped]}
-    return told.answer(values, planned(design, options.rounds))
+    return command.answer(values, planned(design, options.rounds))

@@ -19,23 +19,23 @@ from .options import OfProgram, OnHosts
 LONGEST_NAME = 40
 
 
-def subject_of(told: OfProgram, settings: UserSettings) -> Subject:
+def subject_of(command: OfProgram, settings: UserSettings) -> Subject:
     """Check the options against each other and the machine; what cannot work is refused before the first run."""
-    command, hosts = told.command, told if isinstance(told, OnHosts) else OnHosts()
+    words, hosts = command.command, command if isinstance(command, OnHosts) else OnHosts()
     return Subject(
-        command=command,
-        argv=_argv(command, told.shell, settings.launcher),
-        shell=told.shell,
+        command=words,
+        argv=_argv(words, command.shell, settings.launcher),
+        shell=command.shell,
         directory=os.getcwd(),
-        metric=_metric(told.metric, told.per_iteration),
-        per_iteration=told.per_iteration,
-        unit=_unit(told),
-        lower_is_better=not told.higher_is_better,
+        metric=_metric(command.metric, command.per_iteration),
+        per_iteration=command.per_iteration,
+        unit=_unit(command),
+        lower_is_better=not command.higher_is_better,
         timeout_s=settings.timeout_s,
         on_failure=settings.on_failure,
         launcher=settings.launcher,
         root=root_of(settings),
-        inputs=_inputs(command, told.shell, told.input),
+        inputs=_inputs(words, command.shell, command.input),
         on=on_of(hosts.on, settings),
         mixed=hosts.mixed,
     )
@@ -48,9 +48,9 @@ def with_command(subject: Subject, command: tuple[str, ...], named: Sequence[str
     return subject.model_copy(update={"command": command, "argv": argv, "inputs": inputs})
 
 
-def refuse_samples(told: OfProgram, what: str) -> None:
+def refuse_samples(command: OfProgram, what: str) -> None:
     """Refuse the samples of a run where whole runs are judged."""
-    if told.per_iteration:
+    if command.per_iteration:
         raise VgoError(f"{what} judges whole runs: leave out --per-iteration, and name one number with --metric.")
 
 
@@ -118,13 +118,13 @@ def _field(name: str | None, form: str) -> str:
     return name
 
 
-def _unit(told: OfProgram) -> str:
-    if told.metric is None and (told.unit or told.higher_is_better):
-        option = "--unit" if told.unit else "--higher-is-better"
+def _unit(command: OfProgram) -> str:
+    if command.metric is None and (command.unit or command.higher_is_better):
+        option = "--unit" if command.unit else "--higher-is-better"
         raise VgoError(f"{option} says how to read a number of the program; name that number with --metric.")
-    if told.metric is None:
+    if command.metric is None:
         return "s"
-    return told.unit or (unit_of(told.metric) if told.per_iteration else "")
+    return command.unit or (unit_of(command.metric) if command.per_iteration else "")
 
 
 def _inputs(command: Sequence[str], shell: bool, named: Sequence[str]) -> tuple[str, ...]:

@@ -97,43 +97,43 @@ models: shepard (linear Shepard), mars, gaussian, radial, boosting, forest, and 
         return actions[self.action](self, opened(self))
 
 
-def opened(told: SurfaceCommand) -> Fitted:
+def opened(command: SurfaceCommand) -> Fitted:
     """Load a saved surface, or fit one to a table."""
     from ...tools.surface.stored import is_stored, load
 
-    source = Path(told.source)
+    source = Path(command.source)
     if not is_stored(source):
-        return _fitted(told)
-    if told.action == "fit":
+        return _fitted(command)
+    if command.action == "fit":
         raise VgoError(f"{source} is a surface already: `vgo-agent surface predict {source} ...` asks it.")
-    if stranger := told.first_typed(OF_A_FIT):
+    if stranger := command.first_typed(OF_A_FIT):
         raise VgoError(f"{source} is a fitted surface: leave out --{stranger.replace('_', '-')}.")
     return load(source)
 
 
-def _fitted(told: SurfaceCommand) -> Fitted:
+def _fitted(command: SurfaceCommand) -> Fitted:
     from ...tools.recorded.read import read
     from ...tools.surface.cells import SurfaceOptions, cells
     from ...tools.surface.stored import fit_both
 
     asked = SurfaceOptions(
-        settings=words(told.settings),
-        outcome=told.outcome,
-        given=told.given,
-        lower_is_better=told.lower,
+        settings=words(command.settings),
+        outcome=command.outcome,
+        given=command.given,
+        lower_is_better=command.lower,
     )
-    gathered = cells(read(Path(told.source), (), told.meanings()), asked)
+    gathered = cells(read(Path(command.source), (), command.meanings()), asked)
     return fit_both(
         gathered,
-        told.response,
-        words(told.models),
-        told.leave_one_out,
-        told.seed,
-        told.keep_out,
+        command.response,
+        words(command.models),
+        command.leave_one_out,
+        command.seed,
+        command.keep_out,
     )
 
 
-def _fit(told: SurfaceCommand, fitted: Fitted) -> int:
+def _fit(command: SurfaceCommand, fitted: Fitted) -> int:
     from ...tools.surface.explain import explain
     from ...tools.surface.stored import save
     from ..render.terminal import terminal_text
@@ -141,10 +141,10 @@ def _fit(told: SurfaceCommand, fitted: Fitted) -> int:
 
     explained = explain(fitted)
     saved = []
-    if told.save:
+    if command.save:
         from ..report.surface_files import save_report
 
-        saved = [str(save(fitted, told.save)), *save_report(fitted, explained, told.save)]
+        saved = [str(save(fitted, command.save)), *save_report(fitted, explained, command.save)]
     values = {
         **fitted.response.record.model_dump(exclude={"columns", "values", "runs", "unseen"}),
         "cells": len(fitted.response.record.values),
@@ -153,20 +153,20 @@ def _fit(told: SurfaceCommand, fitted: Fitted) -> int:
         "saved": saved,
     }
     words = [terminal_text(document(fitted, explained)), *(f"Wrote {path}" for path in saved)]
-    return told.answer(values, "\n".join(words))
+    return command.answer(values, "\n".join(words))
 
 
-def _check(told: SurfaceCommand) -> None:
-    if told.picture and told.picture.suffix != ".svg":
-        raise VgoError(f"--picture {told.picture} is drawn as SVG: name it *.svg.")
+def _check(command: SurfaceCommand) -> None:
+    if command.picture and command.picture.suffix != ".svg":
+        raise VgoError(f"--picture {command.picture} is drawn as SVG: name it *.svg.")
 
 
-def predict(told: SurfaceCommand, fitted: Fitted) -> int:
+def predict(command: SurfaceCommand, fitted: Fitted) -> int:
     """Predict at one configuration."""
     from ...tools.surface import ask
     from ..report.surface_answers import of_prediction
 
-    config = ask.read_config(fitted.response, list(told.config))
+    config = ask.read_config(fitted.response, list(command.config))
     found = ask.predict(fitted.response, config)
     mean = ask.predict(fitted.mean, config) if fitted.mean else None
     values = {
@@ -176,38 +176,38 @@ def predict(told: SurfaceCommand, fitted: Fitted) -> int:
         **found.model_dump(),
         "mean": mean.model_dump() if mean else None,
     }
-    return told.answer(values, of_prediction(fitted, config, found, mean))
+    return command.answer(values, of_prediction(fitted, config, found, mean))
 
 
-def best(told: SurfaceCommand, fitted: Fitted) -> int:
+def best(command: SurfaceCommand, fitted: Fitted) -> int:
     """Find the best configuration, and the trade between mean and spread."""
     from ...tools.surface.best import best as find
     from ...tools.surface.stored import converted
     from ..report.surface_answers import of_best
 
-    goal = told.minimise or fitted.response.record.response
+    goal = command.minimise or fitted.response.record.response
     if goal not in (fitted.response.record.response, "mean"):
         fitted = converted(fitted, goal)
-    found, field = find(fitted, goal, told.subject_to, fitted.response.record.seed)
-    if told.picture:
+    found, field = find(fitted, goal, command.subject_to, fitted.response.record.seed)
+    if command.picture:
         from ..report.response_figures import front_figure
         from ..report.saving import save_picture
 
         picture = front_figure(fitted, field, found)
         if not picture:
             raise VgoError("The table gives no mean of a cell, so there is no trade to draw: leave out --picture.")
-        save_picture(picture, told.picture)
-    return told.answer(found.model_dump(), of_best(fitted, found))
+        save_picture(picture, command.picture)
+    return command.answer(found.model_dump(), of_best(fitted, found))
 
 
-def show(told: SurfaceCommand, fitted: Fitted) -> int:
+def show(command: SurfaceCommand, fitted: Fitted) -> int:
     """Show the surface over two settings, or along one."""
     from ...tools.surface.explain import cut
     from ..report.response_figures import slice_figure
     from ..report.saving import save_picture
     from ..report.surface_answers import of_slice
 
-    found = cut(fitted.response, words(told.axes), told.at)
-    if told.picture:
-        save_picture(slice_figure(fitted.response, found), told.picture)
-    return told.answer(found.model_dump(), of_slice(fitted.response, found))
+    found = cut(fitted.response, words(command.axes), command.at)
+    if command.picture:
+        save_picture(slice_figure(fitted.response, found), command.picture)
+    return command.answer(found.model_dump(), of_slice(fitted.response, found))

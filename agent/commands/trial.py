@@ -73,7 +73,7 @@ class TrialCommand(OfProgram, OnHosts, Asking):
     dry_run: bool = option("print everything that it would change, touch nothing", False)
 
 
-def looked_at(told: Asking, word: str, params: Sequence[str], subject: Subject | None = None) -> TrialRequest:
+def looked_at(command: Asking, word: str, params: Sequence[str], subject: Subject | None = None) -> TrialRequest:
     """Look at the machine, for a program or the one that is named; what is not understood is refused."""
     from ...knowledge.loader import load
     from ...tools.layers_here import named
@@ -83,14 +83,14 @@ def looked_at(told: Asking, word: str, params: Sequence[str], subject: Subject |
     from .mitigation_arguments import accepted, mitigation_meant, values_meant
     from .subject import subject_of
 
-    settings, knowledge = told.in_force(), load()
+    settings, knowledge = command.in_force(), load()
     plain = mitigation_meant(word, knowledge)
     settings = settings.model_copy(update={"accept": accepted(settings.accept, plain)})
     values = values_meant(params, plain)
     named(settings.layers)
     if subject is None:
-        assert isinstance(told, OfProgram)
-        subject = subject_of(told, settings)
+        assert isinstance(command, OfProgram)
+        subject = subject_of(command, settings)
     machine = surveyed(subject, [*knowledge.mitigations.values(), plain])
     source = str(Path(word).resolve()) if names_file(word) else ""
     return TrialRequest(
@@ -101,7 +101,7 @@ def looked_at(told: Asking, word: str, params: Sequence[str], subject: Subject |
         machine,
         settings,
         source,
-        attended() or told.json == LINES,
+        attended() or command.json == LINES,
     )
 
 
@@ -176,7 +176,7 @@ def would_do(trial: TrialRequest) -> tuple[str, ...]:
 def carry_out(
     trial: TrialRequest,
     plan: TrialPlan,
-    told: Asking,
+    command: Asking,
     after: str | None = None,
     said: Sequence[str] = (),
 ) -> DiagnosisEnding:
@@ -200,8 +200,8 @@ def carry_out(
             interface.say(line)
         return diagnose(NewDiagnosis(request, settings.out, name, clock), interface)
 
-    ending = told.watched(settings, subject.unit, begun)
-    told.give(ending)
+    ending = command.watched(settings, subject.unit, begun)
+    command.give(ending)
     return ending
 
 

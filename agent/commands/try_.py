@@ -55,21 +55,21 @@ same form as `vgo-agent mitigations NAME` tells of; one that runs commands or se
         return carry_out(trial, plan, self, self.after).exit_code
 
 
-def _plan(trial: TrialRequest, told: TryCommand) -> TrialPlan | None:
+def _plan(trial: TrialRequest, command: TryCommand) -> TrialPlan | None:
     """What to do; None where a person has to do it and nobody is there."""
     from ...tools.plan import TrialPlan
     from .trial import for_a_person, refuse
 
-    by_hand = for_a_person(trial.mitigation) or bool(told.after)
-    if by_hand and not told.after and not trial.asks:
+    by_hand = for_a_person(trial.mitigation) or bool(command.after)
+    if by_hand and not command.after and not trial.asks:
         return None
     if not by_hand:
         refuse(trial)
-    name = told.after.rstrip("/").rpartition("/")[2] if told.after else ""
+    name = command.after.rstrip("/").rpartition("/")[2] if command.after else ""
     return TrialPlan(
         mitigation=trial.mitigation.key,
         values=trial.values,
-        pairs=told.pairs,
+        pairs=command.pairs,
         by_hand=by_hand,
         after=name,
         own=trial.own,
@@ -77,7 +77,7 @@ def _plan(trial: TrialRequest, told: TryCommand) -> TrialPlan | None:
     )
 
 
-def dry_run(trial: TrialRequest, told: TryCommand) -> int:
+def dry_run(trial: TrialRequest, command: TryCommand) -> int:
     """Print what would be changed, and what stands in the way."""
     from ...knowledge.errors import VgoError
     from ...tools.mitigation.by_hand import command_line
@@ -85,28 +85,28 @@ def dry_run(trial: TrialRequest, told: TryCommand) -> int:
 
     mitigation, by_hand = trial.mitigation, for_a_person(trial.mitigation)
     why_not = list(obstacles(trial, trial.settings))
-    would, command = list(mitigation.steps), ""
+    would, line = list(mitigation.steps), ""
     try:
         would = would if by_hand else list(would_do(trial))
-        command = "" if mitigation.apply is None else command_line(mitigation, trial.subject, trial.machine)
+        line = "" if mitigation.apply is None else command_line(mitigation, trial.subject, trial.machine)
     except VgoError as missing:
         would, why_not = [], why_not or [str(missing)]
     lines = [f"{mitigation.name} ({mitigation.key}, scope {mitigation.scope}). Nothing was touched."]
     lines += ["For you to do:" if by_hand else "It would, and would put back what outlives a run:"]
-    lines += [f"  {line}" for line in would] or ["  change nothing"]
+    lines += [f"  {change}" for change in would] or ["  change nothing"]
     lines += ["In the way:", *(f"  {reason}" for reason in why_not)] if why_not else []
-    lines += ["By hand:", f"  {command}"] if command else []
+    lines += ["By hand:", f"  {line}"] if line else []
     values = {"mitigation": mitigation.key, "scope": mitigation.scope, "values": trial.values, "by_hand": by_hand}
-    found = {**values, "would": would, "in_the_way": why_not, "command": command or None}
-    return told.answer(found, "\n".join(lines))
+    found = {**values, "would": would, "in_the_way": why_not, "command": line or None}
+    return command.answer(found, "\n".join(lines))
 
 
-def _steps_only(mitigation: Mitigation, told: TryCommand) -> int:
+def _steps_only(mitigation: Mitigation, command: TryCommand) -> int:
     """List what a person has to do; with no terminal nobody can say that it is done."""
     from ...knowledge.errors import VgoError
 
     steps = [f"  {number}. {step}" for number, step in enumerate(mitigation.steps, 1)]
-    if not told.json:
+    if not command.json:
         answer({}, "\n".join([f"{mitigation.name} is for you to do (scope {mitigation.scope}):", *steps]), False)
     raise VgoError(
         f"{mitigation.key} is for a person to do, and nobody sits at a terminal: run this at one, or make a run "

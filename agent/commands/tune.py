@@ -78,10 +78,12 @@ is the only claim made.
         return carry_out(trial, plan, self, said=clipped).exit_code
 
 
-def _dry_run(told: TuneCommand, name: str, levels: tuple[str, ...], fixed: list[str], clipped: tuple[str, ...]) -> int:
+def _dry_run(
+    command: TuneCommand, name: str, levels: tuple[str, ...], fixed: list[str], clipped: tuple[str, ...]
+) -> int:
     from .trial import looked_at, would_do
 
-    found = {level: would_do(looked_at(told, told.mitigation, [*fixed, f"{name}={level}"])) for level in levels}
+    found = {level: would_do(looked_at(command, command.mitigation, [*fixed, f"{name}={level}"])) for level in levels}
     lines = [line for level, would in found.items() for line in (f"{name}={level}:", *(f"  {one}" for one in would))]
     lines = [*(f"{one}." for one in clipped), *lines]
-    return told.answer({"parameter": name, "levels": found, "clipped": list(clipped)}, "\n".join(lines))
+    return command.answer({"parameter": name, "levels": found, "clipped": list(clipped)}, "\n".join(lines))

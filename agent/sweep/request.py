@@ -106,22 +106,24 @@ class SweepRequest(ExperimentRequest):
 
 
 def sweep_request(
-    told: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]
+    command: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]
 ) -> tuple[SweepRequest, RunFolder]:
     """Read SPACE and the options, and name the folder; what cannot work is refused before the first run."""
-    refuse_samples(told, "A sweep")
-    word = " ".join(told.space)
-    space = _resolved(inline(word, told.command) if is_inline(word) else read_space(word), told, settings, origins)
-    layers = tuple(settings.layers) if "layers" in told.flags else ()
+    refuse_samples(command, "A sweep")
+    word = " ".join(command.space)
+    space = _resolved(
+        inline(word, command.command) if is_inline(word) else read_space(word), command, settings, origins
+    )
+    layers = tuple(settings.layers) if "layers" in command.flags else ()
     if shorthand := next((word for word in layers if word in WORDS), None):
         raise VgoError(f"--layer {shorthand} would choose anew each time: name the layers of a sweep one by one.")
     _refuse_clash(space, named(layers).values())
     _refuse_unused(space)
-    name = told.name or (named_after(word) if is_inline(word) else Path(word).stem)
+    name = command.name or (named_after(word) if is_inline(word) else Path(word).stem)
     if not _NAME.fullmatch(name):
         raise VgoError(f"{name!r} is no name of a folder: give --name, letters and digits, such as fio-2.")
-    subject = _first_program(space, settings, told)
-    inputs = told.input
+    subject = _first_program(space, settings, command)
+    inputs = command.input
     request = SweepRequest(
         subject=subject, space=space, seed=settings.seed, layers=layers, inputs=inputs, allow=settings.allow
     )
@@ -132,7 +134,7 @@ def sweep_request(
     return request, RunFolder(settings.out / f"{PREFIX}{name}")
 
 
-def _first_program(space: Space, settings: UserSettings, told: SweepCommand) -> Subject:
+def _first_program(space: Space, settings: UserSettings, command: SweepCommand) -> Subject:
     """The program of the first cell that has one; none is refused. Its command has the parameters in their places."""
     refusal: VgoError | None = None
     for values in first_cells(space, settings.seed).cells:
@@ -140,7 +142,7 @@ def _first_program(space: Space, settings: UserSettings, told: SweepCommand) -> 
         said: dict[str, Any] = {name: getattr(space, name) for name in ("shell", "metric", "higher_is_better")}
         more = {"per_iteration": None, "unit": space.unit or None, "command": words}
         try:
-            subject = subject_of(replace(told, **(said | more)), settings)
+            subject = subject_of(replace(command, **(said | more)), settings)
             return subject.model_copy(update={"command": space.command})
         except VgoError as error:
             refusal = refusal or error
@@ -153,25 +155,29 @@ def filled(word: str, texts: Mapping[str, str]) -> str:
     return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda found: texts.get(found[1], found[0]), word)
 
 
-def _resolved(space: Space, told: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]) -> Space:
+def _resolved(space: Space, command: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]) -> Space:
     """Put what the command line says in its place; it goes before the file."""
-    repetitions = {"least": told.flags.get("min_runs"), "most": told.flags.get("max_runs"), "within": told.within}
-    design = {"kind": told.design, **{name: getattr(told, name) for name in ("cells", "response", "seek")}}
+    repetitions = {
+        "least": command.flags.get("min_runs"),
+        "most": command.flags.get("max_runs"),
+        "within": command.within,
+    }
+    design = {"kind": command.design, **{name: getattr(command, name) for name in ("cells", "response", "seek")}}
     # The default of the settings is a limit only where neither SPACE nor the user has one.
     ours = settings.budget_s if origins["budget"] != "default" else space.budget.seconds or settings.budget_s
-    top = {name: getattr(told, name) for name in ("command", "shell", "metric", "unit")}
+    top = {name: getattr(command, name) for name in ("command", "shell", "metric", "unit")}
     dumped = space.model_dump()
     for place, values in {"repetitions": repetitions, "design": design}.items():
         dumped[place] |= {name: value for name, value in values.items() if value is not None}
-    dumped["budget"] |= {"seconds": ours} | ({"runs": told.runs} if told.runs is not None else {})
+    dumped["budget"] |= {"seconds": ours} | ({"runs": command.runs} if command.runs is not None else {})
     dumped |= {name: value for name, value in top.items() if value}
-    dumped["higher_is_better"] |= told.higher_is_better
+    dumped["higher_is_better"] |= command.higher_is_better
     try:
         return Space.model_validate(dumped)
     except ValidationError as error:
         wrong = first(error)
         place = wrong.where if wrong.place else "the options"
-        raise VgoError(f"{place}: {wrong.what}, in the option or in {' '.join(told.space)}.") from error
+        raise VgoError(f"{place}: {wrong.what}, in the option or in {' '.join(command.space)}.") from error
 
 
 def _refuse_clash(space: Space, layers: Iterable[Layer]) -> None:

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from ..record_command import RecordCommand
 
 
-def asked_for(told: RecordCommand, key: str) -> RecordingPlan:
+def asked_for(command: RecordCommand, key: str) -> RecordingPlan:
     """Check the options against each other; what cannot work is refused before the first run."""
-    settings, origins = effective({**told.flags, **({"allow": told.allow} if told.allow else {})})
+    settings, origins = effective({**command.flags, **({"allow": command.allow} if command.allow else {})})
     named(settings.layers)
     allow = settings.allow
-    if told.command:
-        workload, steady, subject = "", False, subject_of(told, settings)
-    elif (told.parent / key).is_dir():
-        workload, steady, subject = _again(told.parent / key)
+    if command.command:
+        workload, steady, subject = "", False, subject_of(command, settings)
+    elif (command.parent / key).is_dir():
+        workload, steady, subject = _again(command.parent / key)
     else:
-        workload, steady = find(told.name).name, told.steady
+        workload, steady = find(command.name).name, command.steady
         subject = subject_of_workload(find(workload), steady)
     if workload and origins["allow"] == "default":
         allow = find(workload).allow
@@ -52,15 +52,15 @@ def asked_for(told: RecordCommand, key: str) -> RecordingPlan:
             subject=_as_set(subject, settings),
             workload=workload,
             steady=steady,
-            **_counts(told),
+            **_counts(command),
             layers=("auto",) if origins["layers"] == "default" else settings.layers,
             allow=allow,
-            mitigations=_meant(told.mitigation),
-            causes=_causes(told.cause),
-            placebos=_meant(told.placebo),
-            minutes=told.minutes,
-            every=told.all,
-            made_by=_made_by(told, workload or key, steady, subject),
+            mitigations=_meant(command.mitigation),
+            causes=_causes(command.cause),
+            placebos=_meant(command.placebo),
+            minutes=command.minutes,
+            every=command.all,
+            made_by=_made_by(command, workload or key, steady, subject),
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -86,9 +86,9 @@ def truth_so_far(folder: Path, asked: RecordingPlan, lines: Lines) -> Truth | No
     return truth_of_workload(asked.workload, asked.steady) if asked.workload else None
 
 
-def _counts(told: RecordCommand) -> dict[str, int]:
+def _counts(command: RecordCommand) -> dict[str, int]:
     """The numbers that were typed; the others are as the `RecordingPlan` has them, or as many as fit."""
-    return {name: count for name in ("runs", "pairs") if (count := getattr(told, name)) is not None}
+    return {name: count for name in ("runs", "pairs") if (count := getattr(command, name)) is not None}
 
 
 def _as_set(subject: Subject, settings: UserSettings) -> Subject:
@@ -115,17 +115,17 @@ def _causes(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _made_by(told: RecordCommand, name: str, steady: bool, subject: Subject) -> str:
+def _made_by(command: RecordCommand, name: str, steady: bool, subject: Subject) -> str:
     """Give the line that records it again: of a workload by its name, of another program with what it is judged by."""
     words = ["record", name, *(["--steady"] if steady else [])]
-    words += [word for name, count in _counts(told).items() for word in (f"--{name}", str(count))]
-    words += ["--minutes", f"{told.minutes:g}"] if told.minutes is not None else []
-    words += ["--all"] if told.all else []
-    words += [word for spec in told.flags.get("layers", ()) for word in ("--layer", spec)]
+    words += [word for name, count in _counts(command).items() for word in (f"--{name}", str(count))]
+    words += ["--minutes", f"{command.minutes:g}"] if command.minutes is not None else []
+    words += ["--all"] if command.all else []
+    words += [word for spec in command.flags.get("layers", ()) for word in ("--layer", spec)]
     for option in ("mitigation", "cause", "placebo"):
-        words += [word for name in getattr(told, option) for word in (f"--{option}", name)]
-    words += ["--allow", told.allow] if told.allow else []
-    if not told.command:
+        words += [word for name in getattr(command, option) for word in (f"--{option}", name)]
+    words += ["--allow", command.allow] if command.allow else []
+    if not command.command:
         return shlex.join(("vgo-agent", "eval", *words))
     program = tuple(map(_anywhere, subject.command))
     return again("eval", tuple(words), subject.model_copy(update={"command": program}))

@@ -55,6 +55,7 @@ def test_every_command_has_an_example() -> None:
 @pytest.mark.parametrize("words", examples(), ids=" ".join)
 def test_an_example_is_understood(words: tuple[str, ...]) -> None:
     arguments, known = parsed(words), load()
+    assert "--" in words or "--metric" not in getattr(arguments, "command", ()), "it would be the program's"
     if words[0] not in ("try", "tune") or "./mine.yaml" in words:
         return
     plain = mitigation_meant(arguments.mitigation, known)

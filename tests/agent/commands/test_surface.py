@@ -211,6 +211,14 @@ def test_what_cannot_be_done_is_said_with_the_cure(
     assert cure in refused(*words)
 
 
+@pytest.mark.parametrize("option", ["--models mars", "--response cv", "--given mean", "--seed 1", "--leave-one-out"])
+def test_what_is_fitted_already_takes_no_option_of_a_fit(
+    ask: Ask, refused: Callable[..., str], folder: Path, option: str
+) -> None:
+    ask("fit", *TABLE, "--models", "mars", "--save", "kept")
+    assert f"is a fitted surface: leave out {option.split()[0]}." in refused("best", "kept", *option.split())
+
+
 def test_a_broken_surface_is_refused(refused: Callable[..., str], folder: Path) -> None:
     (folder / "kept").mkdir()
     (folder / "kept" / "surface.json").write_text("{}")
