@@ -231,7 +231,7 @@ def test_without_stress_ng_its_package_is_named(tmp_path: Path) -> None:
         (("profile", "--seconds", "0"), "no time for a stressor"),
         (("profile", "--repetitions", "0"), "measures nothing"),
         (("profile", "--quota", "much"), "no CPU quota"),
-        (("profile", "--beside", "b.json"), "give the quota too"),
+        (("profile", "--beside", "b.json"), "--beside counts only with --quota"),
         (("compare", "none.json", "none.json"), "Cannot read none.json"),
         (("compare", "none.json", "none.json", "--save", "r.pdf"), "no known ending"),
         (("calibrate", "--base", "none.json"), "Cannot read none.json"),
