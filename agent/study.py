@@ -176,12 +176,19 @@ def _runs(
     rows = on_one_level(made)
     found = spreads(rows, asked.alpha, asked.seed)
     chosen = choose(found, asked.design, outcomes(rows), asked.subject.lower_is_better, asked.alpha, asked.seed)
+    pair = [one for one in asked.design.settings if chosen and (one.baseline or one.name == chosen.name)]
+    _forget_another(run.folder.partial / f"{CONFIRM}.jsonl", pair)
     if chosen is None:
         return made, ()
     run.say(f"{chosen.name} looks best: it and the baseline run {asked.rounds} more rounds, to confirm it")
-    pair = [one for one in asked.design.settings if one.baseline or one.name == chosen.name]
     bench.deadline = clock.deadline(budget_s, answer_s)
     return made, _rounds(asked, pair, bench, CONFIRM, asked.seed + 1)
+
+
+def _forget_another(batch: Path, pair: Sequence[StudySetting]) -> None:
+    """Begin the batch anew that confirmed another setting, which looked best after fewer rounds."""
+    if any(row["condition"] not in {one.name for one in pair} for row in rows_in(batch)):
+        batch.unlink()
 
 
 def _rounds(

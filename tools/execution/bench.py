@@ -158,12 +158,12 @@ class Bench:
         if as_given:
             self.took(run)
         row = {
-            "order": len(series.rows),
+            "order": series.next_order,
             "condition": planned.condition,
             "pair": planned.pair,
             **way.row(run, judged.outcome, failure=judged.short),
         }
-        rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
+        rows = spread(row, judged.samples, str(subject.metric), series.next_run) if judged.samples else (row,)
         series.log.append(*rows)
         self.listener(RunEnded(series.rows, series.planned))
         if judged.failure and as_given:

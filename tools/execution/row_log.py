@@ -7,12 +7,13 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ..durable import sync
+from ..durable import sync, write
 from ..row import Row
 
 SYNC_S = 1.0
@@ -29,13 +30,13 @@ class RowsInMemory:
         """Keep them."""
         self.rows += rows
 
-    def drop(self, rows: int) -> None:
-        """Forget the last ones."""
-        del self.rows[-rows:]
+    def drop(self, rows: Sequence[Row]) -> None:
+        """Forget some of them."""
+        self.rows[:] = _without(rows, self.rows)
 
 
 class RowLog:
-    """Append-only JSON lines; what a killed process left is read back at the start."""
+    """JSON lines, one a row; what a killed process left is read back at the start."""
 
     def __init__(self, path: Path, cure: str = "go on with `vgo-agent resume`", sync_s: float = SYNC_S) -> None:
         """Open, dropping what is torn; `cure` says how to go on when there is no room."""
@@ -43,14 +44,14 @@ class RowLog:
         kept, self.rows = _sound(path)
         self._path = path
         self._cure = cure
-        self._file = path.open("ab", buffering=0)  # a row that does not fit is told now, not at the end
+        self._file = self._opened()
         self._file.truncate(len(kept))
         self._sync_s, self._synced_s = sync_s, time.monotonic()
         sync(path.parent)
 
     def append(self, *rows: Row) -> None:
         """Keep the rows of one run, all at once; they survive the death of this process from here on."""
-        lines = b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+        lines = _lines(rows)
         with self._writing():
             if self._file.write(lines) != len(lines):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -59,17 +60,23 @@ class RowLog:
                 self._synced_s = now_s
         self.rows += rows
 
-    def drop(self, rows: int) -> None:
-        """Forget the last rows, which are to be made again."""
-        lines = self._path.read_bytes().splitlines(keepends=True)
+    def drop(self, rows: Sequence[Row]) -> None:
+        """Forget rows of it, on the disk too; a kill leaves all rows or none of these."""
+        kept = _without(rows, self.rows)
         with self._writing():
-            self._file.truncate(sum(map(len, lines[:-rows])))
-        del self.rows[-rows:]
+            write(self._path, _lines(kept))
+            self._file.close()
+            self._file = self._opened()
+        self.rows[:] = kept
 
     def close(self) -> None:
         """Close the file, with all rows on the disk; it stays until the call's table is stored."""
         with self._file, self._writing():
             os.fdatasync(self._file.fileno())
+
+    def _opened(self) -> FileIO:
+        """Open it to add to it; a row that does not fit is told now, not at the end."""
+        return self._path.open("ab", buffering=0)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -84,6 +91,16 @@ class RowLog:
 def rows_in(path: Path) -> list[Row]:
     """Read a log and leave it as it is; what is torn is no row."""
     return _sound(path)[1]
+
+
+def _lines(rows: Iterable[Row]) -> bytes:
+    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+
+
+def _without(dropped: Sequence[Row], rows: Iterable[Row]) -> list[Row]:
+    """Leave out these very rows: others may look the same."""
+    gone = set(map(id, dropped))
+    return [row for row in rows if id(row) not in gone]
 
 
 def _sound(path: Path) -> tuple[bytes, list[Row]]:

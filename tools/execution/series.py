@@ -17,7 +17,7 @@ from ..row import Row
 from ..subject import Subject
 from .expected import Deadline, Expected
 from .launch import Launch
-from .samples import first_of_run
+from .samples import RUN, first_of_run
 from .screen import Proof
 
 
@@ -31,8 +31,8 @@ class Log(Protocol):
     def append(self, *rows: Row) -> None:
         """Keep the rows of one run."""
 
-    def drop(self, rows: int) -> None:
-        """Forget the last rows, which are to be made again."""
+    def drop(self, rows: Sequence[Row]) -> None:
+        """Forget rows of it, which are to be made again."""
 
 
 class Change(Protocol):
@@ -125,7 +125,7 @@ class Series:
     _before_s: float = field(init=False)
     _began_s: float = field(init=False)
     _seen: int = 0
-    """Rows that the next three have counted; a log only grows."""
+    """Rows that the next three have counted."""
     _processes: int = 0
     _spent_s: float = 0.0
     _outcomes: list[float] = field(default_factory=list)
@@ -150,6 +150,16 @@ class Series:
     def processes(self) -> int:
         """Runs so far; each of them may have given several rows."""
         return self._counted()._processes
+
+    @property
+    def next_order(self) -> int:
+        """Number of the next row; those of rows that were dropped are not given again."""
+        return self.rows[-1]["order"] + 1 if self.rows else 0
+
+    @property
+    def next_run(self) -> int:
+        """Number of the next run, where samples say which printed them; none is given twice."""
+        return max(self.processes, 1 + next((row[RUN] for row in reversed(self.rows) if RUN in row), -1))
 
     @property
     def last_gave(self) -> int:
@@ -194,8 +204,8 @@ class Series:
         layers = self.layers if layers is None else layers
         self.bench.run_once(self, PlannedRun(condition, launch, pair, layers, times))
 
-    def drop(self, rows: int) -> None:
-        """Forget the last rows, which are to be made again."""
+    def drop(self, rows: Sequence[Row]) -> None:
+        """Forget rows of it, which are to be made again."""
         self.log.drop(rows)
         self._seen, self._processes, self._spent_s, self._outcomes = 0, 0, 0.0, []
 

@@ -137,11 +137,11 @@ class ResumedSchedule:
         return block._replace(number=number)
 
     def _drop(self, torn: Sequence[Sequence[Row]]) -> None:
-        """Forget the runs of a torn block: here they are the last ones, and it is made again, whole."""
-        rows = sum(map(len, torn))
+        """Forget the runs of a torn block, which is made again, whole: not the last ones where the keys are others."""
+        rows = [row for run in torn for row in run]
         self.series.drop(rows)
-        del self._seen[-rows:]
-        self._before -= rows
+        del self._seen[-len(rows) :]
+        self._before -= len(rows)
         self._given -= len(torn)
 
     def _keys(self, block: Block) -> Iterator[Known]:

@@ -21,6 +21,8 @@ import pytest
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.workloads.build import build, openmp
 from vgo_agent.tools.execution.row_log import rows_in
+from vgo_agent.tools.study.design import StudyDesign
+from vgo_agent.tools.study.setting import StudySetting
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 FEW = ("--rounds", "10", "--factors", "binding,threads")
@@ -160,6 +162,34 @@ def test_a_study_that_was_killed_goes_on(here, program, tmp_path) -> None:
     settings = json.loads((folder / "experiment.json").read_text())["tried"]
     run = [one for one in settings if not one["failure"] and not one["alike"]]
     assert len(log.read_bytes().splitlines()) == 10 * len(run)
+
+
+@needs_openmp
+def test_where_another_setting_is_chosen_after_more_rounds_it_is_confirmed_anew(
+    here: Run, program: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def choosing(place: int | None) -> None:
+        def chosen(found: object, design: StudyDesign, *_: object) -> StudySetting | None:
+            return None if place is None else design.settings[place]
+
+        monkeypatch.setattr("vgo_agent.agent.study.choose", chosen)
+
+    choosing(1)
+    answer = json.loads(study(here, *FEW, "--json", "--", str(program("small"))).stdout)
+    log = tmp_path / answer["folder"] / "partial/confirm.jsonl"
+    assert Counter(row["condition"] for row in rows_in(log)).keys() == {"baseline", setting(log, 1)}
+    choosing(2)
+    assert here("resume", answer["folder"]).returncode == 0
+    assert Counter(row["condition"] for row in rows_in(log)) == {"baseline": 10, setting(log, 2): 10}
+    choosing(None)
+    assert here("resume", answer["folder"]).returncode == 0
+    assert not rows_in(log)
+
+
+def setting(log: Path, place: int) -> str:
+    """Name one of the settings of the study that a log is of."""
+    asked = json.loads((log.parents[1] / "experiment.json").read_text())
+    return str(asked["design"]["settings"][place]["name"])
 
 
 def _kept(folder: Path) -> bool:

@@ -18,3 +18,13 @@ def test_rows_before_what_is_torn_are_kept(torn: bytes, tmp_path: Path) -> None:
     log.append({"pair": 7})
     log.close()
     assert path.read_bytes() == b'{"pair":0}\n{"pair":1}\n{"pair":7}\n'
+
+
+def test_rows_are_dropped_wherever_they_stand_and_an_equal_one_stays(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    log = RowLog(path)
+    log.append({"pair": 0}, {"pair": 1}, {"pair": 1}, {"pair": 2})
+    log.drop([log.rows[0], log.rows[2]])
+    log.append({"pair": 3})
+    log.close()
+    assert [row["pair"] for row in log.rows] == [row["pair"] for row in rows_in(path)] == [1, 2, 3]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,8 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
-from vgo_agent.tools.execution.row_log import RowsInMemory
-from vgo_agent.tools.execution.series import PlannedRun, Series
+from vgo_agent.tools.execution.row_log import RowLog, RowsInMemory, rows_in
+from vgo_agent.tools.execution.series import Log, PlannedRun, Series
 from vgo_agent.tools.experiment.conditions import AppliedConditions, Condition
 from vgo_agent.tools.experiment.executor import BARRIER, LOCAL, OUTSIDE, Block, Executor, ExperimentConditions
 from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
@@ -51,7 +52,7 @@ class Script:
     def run_once(self, series: Series, planned: PlannedRun) -> None:
         if len(series.rows) >= self.dies_after:
             raise Killed
-        series.log.append(row(series.rows, planned.condition, planned.pair))
+        series.log.append({**row(series.rows, planned.condition, planned.pair), "order": series.next_order})
 
 
 def row(rows: Sequence[Row], condition: str, pair: int) -> Row:
@@ -109,7 +110,7 @@ SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
 }
 
 
-def made(schedule: Schedule, journal: RowsInMemory, bench: Script, stop: Stop = never) -> tuple[str, list[Row]]:
+def made(schedule: Schedule, journal: Log, bench: Script, stop: Stop = never) -> tuple[str, list[Row]]:
     """Carry out, or go on with what the journal has."""
     series = Series(cast(Any, bench), "c001", (), journal, 0)
     conditions = AppliedConditions(cast(Any, bench), {key: Condition(name=key) for key in KEYS})
@@ -141,6 +142,41 @@ def test_a_pair_torn_by_a_kill_is_made_again_whole_and_one_torn_by_the_budget_st
     assert len(journal.rows) == 4
     made(Complete(KEYS, 5, ""), journal, Script())
     assert len(journal.rows) == 20
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sets(st.sampled_from(KEYS), min_size=1), st.sets(st.sampled_from(KEYS), min_size=1), st.integers(0, 20))
+@example({BASELINE, "a"}, {BASELINE, "c"}, 8)
+@example({BASELINE, "a"}, set(KEYS), 8)
+def test_with_other_keys_than_before_no_run_is_lost_but_those_of_torn_blocks(
+    before: set[str], after: set[str], kept: int
+) -> None:
+    def schedule(keys: set[str]) -> Complete:
+        return Complete(tuple(sorted(keys)), 5, "")
+
+    journal = RowsInMemory()
+    with suppress(Killed):
+        made(schedule(before), journal, Script(dies_after=kept))
+    old = list(journal.rows)
+    made(schedule(after), journal, Script())
+    runs = Counter((one["pair"], one["condition"]) for one in journal.rows)
+    assert set(runs.values()) == {1} and {(pair, key) for pair in range(5) for key in after} <= runs.keys()
+    orders = [one["order"] for one in journal.rows]
+    assert orders == sorted(set(orders))
+    left = {id(one) for one in journal.rows}
+    blocks = {pair: {one["condition"] for one in old if one["pair"] == pair} for pair in range(5)}
+    torn = {pair for pair, made in blocks.items() if made & after and not after <= made}
+    lost = [(one["pair"], one["condition"]) for one in old if id(one) not in left]
+    assert set(lost) == {(pair, key) for pair in torn for key in blocks[pair] & after}
+
+
+def test_what_is_dropped_is_dropped_from_the_file(tmp_path: Path) -> None:
+    with closing(RowLog(tmp_path / "log.jsonl")) as journal:
+        made(Complete((BASELINE, "a"), 5, ""), journal, Script())
+    with closing(RowLog(tmp_path / "log.jsonl")) as journal:
+        made(Complete((BASELINE, "c"), 5, ""), journal, Script())
+    assert rows_in(tmp_path / "log.jsonl") == journal.rows
+    assert Counter(one["condition"] for one in journal.rows) == {BASELINE: 5, "a": 5, "c": 5}
 
 
 def test_a_race_drops_what_breaks_and_what_is_worse_and_ends_with_the_one_that_is_left() -> None:
