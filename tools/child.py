@@ -95,7 +95,7 @@ class Child:
         read, stopped_s = bytearray(), 0.0
         while not read.endswith(b"\n"):
             wait_s = min(LOOK_S, max(0.0, until_s - time.monotonic()))
-            if select.select([process.stdout], [], [], wait_s)[0]:
+            if _readable(process.stdout.fileno(), wait_s):
                 piece = os.read(process.stdout.fileno(), 1 << 20)
                 if not piece:
                     why = running.how_it_ended()
@@ -142,6 +142,13 @@ class _Running(NamedTuple):
         return f"{how}: {words}" if words else how
 
 
+def _readable(file: int, wait_s: float | None) -> bool:
+    """Wait for something to read, or for the end; select(2) takes no file above 1,023."""
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    return bool(waiting.poll(None if wait_s is None else 1000 * wait_s))
+
+
 def is_stopped(pid: int) -> bool:
     """Tell whether a process is stopped; one that has gone is not."""
     try:
@@ -180,6 +187,6 @@ def serve(methods: Mapping[str, Method], refusals: tuple[type[Exception], ...], 
 
 def _lines(idle_s: float | None) -> Iterator[bytes]:
     kept = b""
-    while select.select([0], [], [], idle_s)[0] and (read := os.read(0, 1 << 20)):
+    while _readable(0, idle_s) and (read := os.read(0, 1 << 20)):
         *lines, kept = (kept + read).split(b"\n")
         yield from lines

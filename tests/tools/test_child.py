@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,14 +26,23 @@ from vgo_agent.tools.child import serve
 def refuse(why):
     raise LookupError(why)
 
+def hang(told=""):
+    if told:
+        open(told, "w").close()
+    threading.Event().wait()
+
 def crash():
     print("a library's noise")
     raise RuntimeError("out of cheese")
 
-methods = {"echo": lambda value: value, "pid": os.getpid, "hang": threading.Event().wait, "refuse": refuse,
-           "crash": crash, "noise": lambda: print("not an answer")}
+methods = {"echo": lambda value: value, "pid": os.getpid, "hang": hang, "refuse": refuse, "crash": crash,
+           "noise": lambda: print("not an answer")}
 serve(methods, (LookupError,), IDLE)
 """
+
+
+SELECTED = 1024
+"""Files that select(2) takes."""
 
 
 def made(idle: str = "None") -> Child:
@@ -97,12 +109,31 @@ def test_a_stopped_child_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
             one.ask("echo", {"value": 1})
 
 
-def test_another_thread_cancels() -> None:
-    with made() as one:
-        one.ask("pid", {})
-        threading.Timer(0.1, one.close).start()
+def test_another_thread_cancels(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    os.mkfifo(asked)
+
+    def cancel(asking: Child) -> None:
+        asked.read_bytes()  # waits until the child has the question
+        asking.close()
+
+    with made() as one, ThreadPoolExecutor(1) as other:
+        cancelled = other.submit(cancel, one)
         with pytest.raises(Ended, match="SIGKILL"):
-            one.ask("hang", {})
+            one.ask("hang", {"told": str(asked)})
+        cancelled.result()
+
+
+def test_it_is_heard_beyond_the_files_that_select_takes(one: Child) -> None:
+    one.close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(2048, hard), hard))
+    with ExitStack() as opened:
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        while opened.enter_context(Path(os.devnull).open()).fileno() < SELECTED:
+            pass
+        opened.callback(one.close)
+        assert one.ask("echo", {"value": 1}) == 1
 
 
 def test_one_that_was_idle_is_replaced_without_a_word() -> None:
