@@ -69,7 +69,11 @@ class Bench:
 
     def __post_init__(self) -> None:
         """Nothing is opened yet."""
-        self._ways = Ways(self.launcher, lambda spec: (self.layer(spec), self.probe(spec)))
+        self._ways = self.new_ways()
+
+    def new_ways(self) -> Ways:
+        """Ways of this bench, none composed yet: for launches that are forgotten before it is closed."""
+        return Ways(self.launcher, lambda spec: (self.layer(spec), self.probe(spec)))
 
     @contextmanager
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> Iterator[Series]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -37,11 +37,6 @@ class Condition(Frozen):
     """Of a sweep: what it sets, and its program."""
     layers: tuple[str, ...] | None = None
     """On in its runs; None: those of the series."""
-
-    @property
-    def changes(self) -> bool:
-        """Whether it changes anything but layers."""
-        return bool(self.mitigation or self.setting or self.cell)
 
 
 AS_GIVEN = Condition(name=BASELINE)
@@ -82,8 +77,13 @@ class AppliedConditions:
 
     @property
     def alike(self) -> bool:
-        """Whether what a run of one takes says what a run of another one takes: one at most changes anything."""
-        return sum(one.changes for one in self.conditions.values()) <= 1
+        """Whether what a run of one takes says what a run of another one takes: one at most changes anything.
+
+        Cells are programs of their own; none is there before it is looked up, and then there is no condition at all.
+        """
+        made = self.conditions.values()
+        changed = sum(bool(one.mitigation or one.setting) for one in made)
+        return bool(made) and changed <= 1 and not any(one.cell for one in made)
 
     def prove(self, key: str) -> Proof:
         """Show that a condition is in force, here or on every host; raises VgoError where that is refused."""
@@ -116,7 +116,7 @@ class AppliedConditions:
     def _run_cell(self, series: Series, name: str, cell: CellSettings, pair: int) -> None:
         if self._cells is None:
             assert isinstance(self.bench, Bench) and self.machine
-            self._cells = CellRuns(self.bench, self.machine, self.proved)
+            self._cells = self._undo.enter_context(closing(CellRuns(self.bench, self.machine, self.proved)))
         self._cells.run(series, name, cell, pair)
 
     def shown(self, series: Series, key: str) -> tuple[str, str]:
@@ -127,9 +127,8 @@ class AppliedConditions:
 
     def close(self) -> None:
         """Put back what is set."""
-        if self._cells:
-            self._cells.close()
-        change, self._change, self._set = self._change, None, None
+        change = self._change
+        self._change = self._set = self._cells = None
         try:
             self._undo.close()
         finally:

@@ -197,7 +197,8 @@ class HostProcess:
     def _make(self, order: Order, bench: Bench, series: Series) -> None:
         """Get ready what the blocks ask for, run them, and put it back at the end."""
         made = order.conditions.values()
-        machine = self._surveyed(order.subject, asked_of(made)) if any(one.changes for one in made) else None
+        needed = any(one.mitigation or one.cell for one in made)
+        machine = self._surveyed(order.subject, asked_of(made)) if needed else None
         with AppliedConditions(bench, order.conditions, machine, self._proofs) as conditions:
             for block in order.blocks:
                 for place, key in enumerate(block.order):

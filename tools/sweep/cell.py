@@ -57,10 +57,10 @@ def texts_of(levels: Mapping[str, Level]) -> dict[str, str]:
 
 
 class CellSettings(Frozen):
-    """What a cell asks for, here or on a host: the levels of parameters, and its program."""
+    """What a cell asks for, here or on a host: what its parameters set, and its program."""
 
     parameters: dict[str, Parameter]
-    levels: dict[str, Level]
+    """Those that set something beside the command, each with its level alone: an order to a host stays small."""
     subject: Subject | None = None
     """Its program; None where there is none."""
     why: str = ""
@@ -69,10 +69,20 @@ class CellSettings(Frozen):
     @classmethod
     def of(cls, space: Space, levels: Mapping[str, Level], subject_of: SubjectOf) -> CellSettings:
         """Find the program of a cell."""
+        parameters = {
+            name: one.model_copy(update={"levels": (levels[name],), "range": None})
+            for name, one in space.parameters.items()
+            if one.sets
+        }
         try:
-            return cls(parameters=space.parameters, levels=dict(levels), subject=subject_of(texts_of(levels)))
+            return cls(parameters=parameters, subject=subject_of(texts_of(levels)))
         except VgoError as error:
-            return cls(parameters=space.parameters, levels=dict(levels), why=str(error))
+            return cls(parameters=parameters, why=str(error))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The level of each parameter that sets something, as it is written."""
+        return {name: shown(one.levels[0]) for name, one in self.parameters.items()}
 
     def program(self) -> Subject:
         """Find the program on this machine; raises VgoError where there is none."""

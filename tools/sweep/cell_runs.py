@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...knowledge.errors import VgoError
 from ..execution.expected import Expected
 from ..execution.progress import RunEnded
-from ..execution.way import Way
+from ..execution.way import Way, Ways
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..mitigation.engine import Applied, applied
@@ -31,6 +31,8 @@ class PreparedCell(NamedTuple):
     setting: CellSetting
     change: Applied
     undo: ExitStack
+    ways: Ways
+    """Its own, so that they go with it."""
 
 
 @dataclass
@@ -80,12 +82,13 @@ class CellRuns:
     def _prepared(self, name: str, setting: CellSetting) -> PreparedCell:
         with ExitStack() as undo:
             change = undo.enter_context(applied(setting.mitigation, setting.launch, setting.subject, self.machine))
-            return PreparedCell(name, setting, change, undo.pop_all())
+            return PreparedCell(name, setting, change, undo.pop_all(), self.bench.new_ways())
 
     def _failing(self, now: PreparedCell) -> Check | None:
         """Switch it on; the first time prove it, with runs that are no part of the data."""
         if now.setting.identity not in self.proved:
-            checks = now.change.prove(self.bench.starts, self._limit_s(now, self.bench.way(now.change.launch)))
+            starts = replace(self.bench.starts, ways=now.ways)
+            checks = now.change.prove(starts, self._limit_s(now, now.ways.of(now.change.launch)))
             if failing := next((check for check in checks if not check.passed), None):
                 return failing  # and it is proved anew where it is asked for again
             self.proved.add(now.setting.identity)
@@ -98,7 +101,7 @@ class CellRuns:
         return min(limits, default=None)
 
     def _ran(self, now: PreparedCell, layers: Sequence[str]) -> Row | None:
-        way = self.bench.way(now.change.launch, layers)
+        way = now.ways.of(now.change.launch, tuple(layers))
         if (judged := self.bench.judged(way, now.setting.subject, self._limit_s(now, way))) is None:
             return None
         run, outcome = judged

@@ -19,7 +19,7 @@ from ..mitigation.parameters import with_values
 from ..mitigation.preconditions import beyond_reach, unmet
 from ..shipped import shipped
 from ..subject import Subject
-from .cell import CellSettings, texts_of
+from .cell import CellSettings
 from .space import OFF, Parameter, Space
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -55,7 +55,7 @@ class CellSetting:
 
 def cell_setting(cell: CellSettings, machine: Machine) -> CellSetting:
     """Make a setting; raises VgoError where the cell is impossible here."""
-    subject, texts = cell.program(), texts_of(cell.levels)
+    subject, texts = cell.program(), cell.texts
     parts = [part for name, text in texts.items() for part in _parts(name, cell.parameters[name], text, machine)]
     for part in parts:
         _refuse(part, subject, machine)

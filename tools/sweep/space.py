@@ -1,4 +1,4 @@
-"""One level of a parameter, and how it is written in a command, a table and a name."""
+"""The space of a sweep, as its file gives it: parameters and their levels, the design, repetitions and the budget."""
 
 from __future__ import annotations
 
@@ -120,6 +120,11 @@ class Parameter(Frozen):
         if any(isinstance(level, float) and not math.isfinite(level) for level in self.levels):
             raise ValueError("a level is no finite number")
         return self
+
+    @property
+    def sets(self) -> bool:
+        """It sets something beside the command."""
+        return bool(self.environment or self.mitigation or self.to != "argument")
 
     @property
     def numeric(self) -> bool:

@@ -48,6 +48,8 @@ class Sweep:
     """Those so far, in the order in which they were chosen."""
     numbers: int = field(init=False)
     """Rounds of a cell at most; one that was torn is made again by a number beyond."""
+    _journal: int = field(init=False)
+    """Rows that were there before; what they tell of cells was told then."""
     _seen: int = 0
     _begun: int = 0
     _rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
@@ -59,7 +61,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         asked = self.space.repetitions
-        self.numbers = -(-asked.most // (asked.block or 1))
+        self.numbers, self._journal = -(-asked.most // (asked.block or 1)), len(self.rows)
         self.cells = [Cell(**{**row, "batch": one["batch"]}) for one in self.drawn.rows for row in one["cells"]]
 
     @property
@@ -213,9 +215,9 @@ class Sweep:
     def _look(self) -> None:
         """Take in the runs since the last look, and tell which cells were given up."""
         first, self._seen = self._seen, len(self.rows)
-        for row in self.rows[first:]:
+        for place, row in enumerate(self.rows[first:], first):
             cell = self.cell(row["condition"])
-            before = row["ok"] or given_up(self._rows[cell.id])
+            before = place < self._journal or row["ok"] or given_up(self._rows[cell.id])
             self._rows[cell.id].append(row)
             self._begun += row["begun"]
             if not before and (reason := given_up(self._rows[cell.id])):

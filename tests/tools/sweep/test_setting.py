@@ -28,7 +28,7 @@ def setting(machine: Machine = MACHINE, **parameters) -> CellSetting:
     """The setting of the first cell of a space."""
     space = Space.model_validate({"parameters": parameters})
     levels = {name: parameter.grid()[0] for name, parameter in space.parameters.items()}
-    return cell_setting(CellSettings(parameters=space.parameters, levels=levels, subject=SUBJECT), machine)
+    return cell_setting(CellSettings.of(space, levels, lambda _: SUBJECT), machine)
 
 
 def test_an_argument_alone_changes_nothing_of_the_machine():

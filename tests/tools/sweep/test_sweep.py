@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
+from vgo_agent.tools.execution.progress import ProgressEvent
 from vgo_agent.tools.execution.row_log import RowsInMemory
 from vgo_agent.tools.execution.series import Series
 from vgo_agent.tools.experiment.executor import BARRIER, LOCAL, Block
@@ -116,6 +117,19 @@ def test_an_impossible_cell_is_tried_once_and_the_others_go_on():
 def test_in_blocks_too_an_impossible_cell_is_tried_once():
     sweep = walked(space(repetitions={"block": 3}), 1, Decreed(frozenset({2})), RowsInMemory(), RowsInMemory())
     assert Counter(cell for cell, _ in order(sweep)) == {"c0001": 9, "c0002": 9, "c0003": 1, "c0004": 9}
+
+
+def test_what_was_given_up_before_is_not_told_again() -> None:
+    drawn, ran = RowsInMemory(), RowsInMemory()
+    told = []
+    for budget in (4, 27):
+        asked, heard = space(budget={"runs": budget}), list[ProgressEvent]()
+        sweep = Sweep(asked, 1, drawn, ran, listener=heard.append)
+        bench = SimpleNamespace(executor=LOCAL, deadline=NEVER, subject=SimpleNamespace(on=""))
+        sweep.go(cast(Any, bench), DecreedConditions(Decreed(frozenset({2})), sweep.cell))
+        told.append([str(event) for event in heard])
+    assert len(ran.rows) == 28
+    assert [len(heard) for heard in told] == [1, 0] and "c0003 (a=2) is given up: no such CPU" in told[0][0]
 
 
 def test_where_all_are_impossible_it_ends():
@@ -221,6 +235,7 @@ def test_on_hosts_every_cell_has_its_runs_in_whole_rounds_however_they_land(host
         assert {cell.id for cell in sweep.cells} - set(cells) <= impossible
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(2, 4))
 def test_on_hosts_no_more_runs_are_drawn_than_the_budget_has(most, hosts):
     sweep = dealt_out(space(budget={"runs": most}), Dealt(dict.fromkeys(map(str, range(hosts)), 1.0)))
