@@ -227,7 +227,7 @@ def _result(
     words = broke or (
         f"{len(series.rows)} runs in {pairs} pairs{blocks}{early}, proved in force (checks: {len(checks)})."
         if failing is None
-        else f"not proved in force: {failing.what} is {failing.seen}, expected {failing.expected}."
+        else f"{failing.failure}."
     )
     return ApplyResult(
         mitigation=arguments.mitigation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,28 +133,28 @@ class Recorder:
         assert kept is not None
         blind = untold(self._case("rank", kept.machine, ()), ranking.uncounted if ranking else ())
         every = wanted(self.asked, self.truth, found, blind, self.known)
-        if all(one.key in self.workshop.tried() for one in every):
+        tried = self.workshop.tried()
+        if all(one.key in tried for one in every):
             return
         with self._at_work() as (bench, machine):
             case = self._case("pairs", machine, ())
-            possible = self._possible(every, case)
+            possible = self._possible(every, case, tried)
             rows = self.workshop.rows("baseline")
             self._fit(statistics.median(row["wall_s"] for row in rows), len(possible), refuse=False)
-            tried = self.workshop.tried()
             left = [one for one in possible if one.key not in tried]
             for place, mitigation in enumerate(left, 1):
                 self.lines.say(f"{mitigation.key} ({place} of {len(left)})")
                 columns = telling_columns(mitigation, self.truth, found, self.known)
                 self.workshop.keep(f"tried-{mitigation.key}", self._tried(mitigation, columns, bench, case))
 
-    def _possible(self, every: Sequence[Mitigation], case: Case) -> list[Mitigation]:
+    def _possible(self, every: Sequence[Mitigation], case: Case, tried: Container[str]) -> list[Mitigation]:
         """Leave out what cannot be had here, before the time is divided; tell it in one line a reason."""
         whys = {one.key: self._why_not(one, case.machine, busy_cpus(case)) for one in every}
         for why in dict.fromkeys(filter(None, whys.values())):
             keys = [key for key, reason in whys.items() if reason == why]
             self.lines.say(f"left out, {why}: {', '.join(keys)}")
             for key in keys:
-                if key not in self.workshop.tried():
+                if key not in tried:
                     self.workshop.keep(f"tried-{key}", MitigationRecording(refused=why))
         return [one for one in every if not whys[one.key]]
 
@@ -199,7 +199,7 @@ class Recorder:
                 applied.close()  # it is put back, so that neither half of a pair has it
                 conditions[mitigation.key] = Condition(name=mitigation.key)
             if failing := next((check for check in checks if not check.passed), None):
-                self.lines.say(f"  not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
+                self.lines.say(f"  {failing.failure}")
                 planned = 0
             with bench.series(name, layers, planned=2 * planned) as series:
                 if broken := run_pairs(series, applied, mitigation.key, planned, block):

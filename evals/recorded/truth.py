@@ -17,7 +17,7 @@ from .schema import Recording, Truth
 
 FACTORS = ("causes", "also_true")
 MITIGATIONS = ("accepted", "must_not_help")
-REFUSED, NOT_IN_FORCE = "refused: ", "not in force: "
+REFUSED = "refused: "
 MENDED = "remedy confirmed"
 
 
@@ -40,8 +40,7 @@ def why_not(recording: Recording, mitigation: str) -> str:
     if mitigation in recording.refused:
         return f"{REFUSED}{recording.refused[mitigation]}"
     checks = recording.trials[mitigation].checks if mitigation in recording.trials else ()
-    failing = (check for check in checks if not check.passed)
-    return next((f"{NOT_IN_FORCE}{check.what} is {check.seen}, expected {check.expected}" for check in failing), "")
+    return next((check.failure for check in checks if not check.passed), "")
 
 
 def _denied(truth: Truth) -> Iterator[str]:

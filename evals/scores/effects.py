@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from ...knowledge.shape import Frozen
 from ...tools.claim import Claim, TooFew, interval
 from ...tools.comparison import below
+from ...tools.mitigation.checks import NOT_IN_FORCE
 from ...tools.remedies import costly
 from ..contest.answer import ContestAnswer
 from ..contest.effect import EffectRatios, best_of, family, measured_ratio
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
-from ..recorded.truth import NOT_IN_FORCE, REFUSED, why_not
+from ..recorded.truth import REFUSED, why_not
 
 GAINS = ("sd_ratio", "cv_ratio", "mean_ratio", "regret")
 UNCHANGED = EffectRatios(sd=1.0, cv=1.0, mean=1.0)

@@ -9,6 +9,7 @@ from ...knowledge.shape import Frozen
 ENDED = "the program ended before it could be read"
 UNREADABLE = "the kernel does not let us read it"
 INCOMPLETE = "not every MPI rank was there"
+NOT_IN_FORCE = "not in force: "
 
 
 class Check(Frozen):
@@ -23,7 +24,7 @@ class Check(Frozen):
     @property
     def failure(self) -> str:
         """What a check that was not passed says."""
-        return f"not in force: {self.what} is {self.seen}, expected {self.expected}"
+        return f"{NOT_IN_FORCE}{self.what} is {self.seen}, expected {self.expected}"
 
     @property
     def proof(self) -> str:

@@ -24,7 +24,7 @@ from vgo_agent.tools.mitigation.engine import applied
 from vgo_agent.tools.mitigation.observation import proofs
 from vgo_agent.tools.mitigation.preconditions import unmet
 from vgo_agent.tools.mitigation.residency import resident_share
-from vgo_agent.tools.mitigation.verification import Watcher, promised, verify_process
+from vgo_agent.tools.mitigation.verification import Watcher, promised
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 
@@ -166,7 +166,9 @@ def soon(mitigation: Mitigation, launch: Launch, pid: int) -> tuple[Check, ...]:
     """Look until everything shows, or patience ends."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        checks = verify_process(promised(mitigation, launch), pid)
+        watcher = Watcher(promised(mitigation, launch))
+        watcher.start(pid)
+        checks = tuple(watcher.stop().values())
         if all(check.passed for check in checks) or time.monotonic() > deadline:
             return checks
         time.sleep(0.005)

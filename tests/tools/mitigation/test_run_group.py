@@ -23,7 +23,7 @@ from vgo_agent.tools.mitigation.observation import READERS, Promise
 from vgo_agent.tools.mitigation.program import Process
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.mitigation.run_group import PREFIX, in_own_group, parts, places
-from vgo_agent.tools.mitigation.verification import promised, prove, verify_process
+from vgo_agent.tools.mitigation.verification import Watcher, promised, prove
 from vgo_agent.tools.subject import Subject
 
 from ...conftest import control_groups, groups_of_nobody
@@ -254,5 +254,7 @@ def test_what_has_ended_and_is_not_yet_reaped_shows_no_group() -> None:
     apply = Apply(spawn=Spawn(group=ControlGroup(cpu_weight=1)))
     with subprocess.Popen(["/bin/true"]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        (check,) = verify_process(Promise(apply, Verify(), Launch(argv=("/bin/true",), groups=(made,))), ended.pid)
+        watcher = Watcher(Promise(apply, Verify(), Launch(argv=("/bin/true",), groups=(made,))))
+        watcher.start(ended.pid)
+        (check,) = watcher.stop().values()
     assert check.seen == ENDED

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+from unittest.mock import Mock
 
 import pytest
 
 from vgo_agent.knowledge.actions import Apply, Spawn, Verify
 from vgo_agent.knowledge.schema import Mitigation
-from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.launch import Launch, Run
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.mitigation.checks import ENDED
 from vgo_agent.tools.mitigation.kernel_file import in_force
 from vgo_agent.tools.mitigation.observation import READERS, Promise, proofs
+from vgo_agent.tools.mitigation.program import Process
 from vgo_agent.tools.mitigation.residency import resident_share
-from vgo_agent.tools.mitigation.verification import prove, verify_process
+from vgo_agent.tools.mitigation.verification import Watcher, observe, prove
 
 Output = Literal["", "null", "file"]
 OUTPUTS: tuple[tuple[Output, bool], ...] = (("null", True), ("file", False))
@@ -47,6 +50,8 @@ for rank in ranks:
     rank.wait()
 """
 """As a library of MPI does while it looks at the machine: each rank is bound for a moment, then stays so or not."""
+GONE = 2**22 + 1
+"""More than /proc/sys/kernel/pid_max can be."""
 OF_NO_PROCESS = {"apply.prewarm_inputs", "apply.evict_inputs", "apply.sync_first"}
 EVERY = Promise(
     Apply.model_validate(
@@ -89,6 +94,22 @@ def test_a_short_program_is_tried_again_until_it_is_seen(one: Callable[..., Miti
     assert check.passed, check
 
 
+@pytest.mark.parametrize(("from_attempt", "passed"), [(150, True), (10**6, False)])
+def test_runs_that_end_before_they_are_seen_say_nothing_for_a_while(
+    one: Callable[..., Mitigation], from_attempt: int, passed: bool
+) -> None:
+    attempts = itertools.count(1)
+
+    def run(_: Launch, *, on_started: Callable[[int], None], **__: object) -> Run:
+        on_started(os.getpid() if next(attempts) >= from_attempt else GONE)
+        return Run(wall_ns=30_000_000, exit_code=0, counters={})
+
+    launch = Launch(argv=("/bin/true",), environment={"PATH": os.environ["PATH"]})
+    (check,) = prove(one(apply={"environment": launch.environment}), launch, Mock(run=run))
+    assert check.passed is passed
+    assert next(attempts) < 400
+
+
 def test_the_work_of_a_child_counts_as_the_program_s(one: Callable[..., Mitigation], spawner: Spawner) -> None:
     if in_force(THP.read_text()) == "never":
         pytest.skip("huge pages are off here")
@@ -98,12 +119,13 @@ def test_the_work_of_a_child_counts_as_the_program_s(one: Callable[..., Mitigati
 
 
 def test_a_process_that_is_gone_shows_nothing_and_passes_nothing() -> None:
-    # /proc/sys/kernel/pid_max is at most 2**22.
     for promise in (EVERY, EVERY._replace(verify=Verify(ranks="free"))):
-        checks = verify_process(promise, 2**22 + 1)
-        assert len(checks) == len(proofs(promise))
-        assert {check.seen for check in checks} == {ENDED}
-        assert not any(check.passed for check in checks)
+        watcher = Watcher(promise)
+        watcher.start(GONE)
+        checks = watcher.stop()
+        assert checks.keys() == proofs(promise).keys()
+        assert {check.seen for check in checks.values()} == {ENDED}
+        assert not any(check.passed for check in checks.values())
 
 
 def test_every_kind_of_action_and_every_effect_has_a_proof() -> None:
@@ -120,6 +142,10 @@ def test_the_cpus_of_the_ranks_prove_what_is_told_to_their_launcher() -> None:
     assert set(proofs(Promise(told, Verify(ranks="numa"), EVERY.launch))) == {"apply.environment", "verify.ranks"}
     alone = told.model_copy(update={"environment": {"SLURM_CPU_BIND": "none"}})
     assert set(proofs(Promise(alone, Verify(ranks="free"), EVERY.launch))) == {"verify.ranks"}
+    pinned = replace(EVERY.launch, affinity=frozenset({0}))
+    own = Apply(spawn=Spawn(affinity="one_cpu"))
+    assert set(proofs(Promise(own, Verify(ranks="within"), pinned))) == {"verify.ranks"}
+    assert set(proofs(Promise(alone, Verify(ranks="free"), pinned))) == {"verify.ranks", "apply.spawn.affinity"}
 
 
 def test_nothing_asked_means_no_run(one: Callable[..., Mitigation], spawner: Spawner) -> None:
@@ -134,7 +160,8 @@ def test_a_fake_process_is_read_as_a_real_one(tmp_path: Path) -> None:
     (folder / "environ").write_bytes(b"A=1\0B=2=3\0")
     apply = Apply.model_validate({"spawn": {"affinity": "one_cpu", "nice": 19}, "environment": {"A": "1", "B": "2=3"}})
     launch = Launch(argv=("x",), affinity=frozenset({0, 1, 2}), nice=19, environment={"A": "1", "B": "2=3"})
-    affinity, nice, environment = verify_process(Promise(apply, Verify(), launch), 7, tmp_path)
+    promise, process = Promise(apply, Verify(), launch), Process(7, tmp_path)
+    affinity, nice, environment = (observe(promise, *proof, process) for proof in proofs(promise).values())
     # Field n of the fake stat file holds n.
     assert (nice.seen, nice.passed) == ("19", True)
     assert environment.passed
@@ -158,10 +185,9 @@ def test_standard_output_is_looked_at(one: Callable[..., Mitigation], spawner: S
 
 def verify_output_of(spawner: Spawner, launch: Launch, output: Output) -> bool:
     """Whether the plain launch passes for one with this output: to /dev/null it goes anyway."""
-    seen: list[bool] = []
-    promise = Promise(Apply(spawn=Spawn(output=output)), Verify(), replace(launch, output=output))
-    spawner.run(launch, on_started=lambda pid: seen.append(verify_process(promise, pid)[0].passed))
-    return seen[0]
+    watcher = Watcher(Promise(Apply(spawn=Spawn(output=output)), Verify(), replace(launch, output=output)))
+    spawner.run(launch, on_started=watcher.start)
+    return watcher.stop()["apply.spawn.output"].passed
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
