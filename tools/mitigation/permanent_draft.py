@@ -23,6 +23,8 @@ from .run_group import PERIOD_US
 PROC_SYS = "/proc/sys/"
 INPUT = "INPUT"
 NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
+_AMOUNT = re.compile("([0-9]+)([kmgtpe]?)", re.IGNORECASE)
+"""As the kernel reads one: 512M."""
 UNNAMED = "Put the files that the program reads in the place of INPUT, or give its command after --."
 
 
@@ -67,8 +69,9 @@ class PermanentTarget(NamedTuple):
 
         None sets a deadline: the kernel takes that only where a program may use all CPUs.
         """
-        before = () if self.apply.spawn.deadline else launchers(self.apply.spawn)
-        return [*before, *map(shlex.quote, self.apply.wrap)]
+        spawn = self.apply.spawn
+        others = spawn.model_copy(update={"policy": None}) if spawn.policy == "deadline" else spawn
+        return [*launchers(others), *map(shlex.quote, self.apply.wrap)]
 
     @property
     def command(self) -> str:
@@ -168,7 +171,10 @@ def group_limits(apply: Apply) -> Iterator[GroupLimit]:
     for write in in_groups(apply):
         name = write.path.rpartition("/")[2]
         amount, _, period = write.value.partition(" ")
-        number = int(amount) if amount.isdigit() else None
+        read = _AMOUNT.fullmatch(amount)
+        if not read and amount not in ("max", "-1"):
+            continue  # it is read on the machine that it is for
+        number = int(read[1]) << 10 * " kmgtpe".index(read[2].lower() or " ") if read else None
         if name in ("cpu.max", "cpu.cfs_quota_us"):
             yield GroupLimit("cpu.max", number and number / int(period or PERIOD_US))
         else:

@@ -25,7 +25,7 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.machine import GroupPlace, Machine
-from vgo_agent.tools.mitigation import kernel_settings
+from vgo_agent.tools.mitigation import kernel_settings, permanent_service
 from vgo_agent.tools.mitigation.by_hand import command_line, planned
 from vgo_agent.tools.mitigation.launching import mitigated
 from vgo_agent.tools.mitigation.observation import proofs
@@ -65,6 +65,19 @@ POOR = Machine(
 OF_NO_MITIGATION: Mapping[str, dict[str, Any]] = {
     "quota": {"spawn": {"group": {"cpu_quota_us": 50_000}}},
     "memory": {"spawn": {"group": {"memory_bytes": 64 << 20, "swappiness": 0}}},
+    "memory_of_the_group": {"write": [{"path": "{cgroup.memory}/memory.max", "value": "512M"}]},
+    "quota_read_there": {"write": [{"path": "{cgroup.cpu}/cpu.max", "value": "{min:cpu.max}"}]},
+    "deadline": {
+        "wrap": ["numactl", "--localalloc"],
+        "spawn": {
+            "policy": "deadline",
+            "deadline": {"runtime_us": 1000, "period_us": 2000},
+            "nice": 5,
+            "io_class": "idle",
+            "fixed_layout": True,
+            "thp_disable": True,
+        },
+    },
     "io": {"spawn": {"io_class": "idle"}},
     "limits": {"spawn": {"limits": {"stack": "8388608", "memlock": "4096"}}},
     "output": {"spawn": {"output": "file"}},
@@ -106,6 +119,7 @@ def every(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for name in ("numactl", "mpirun"):
         (folder / name).touch(0o755)
     fill(folder / "rich")
+    monkeypatch.setattr(permanent_service, "_PROGRAMS", ())
     found: dict[str, Any] = {}
     for name, machine in MACHINES.items():
         root = folder / name
