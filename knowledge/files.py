@@ -156,7 +156,7 @@ def read_model(path: Path, model: type[M]) -> M:
     try:
         text = regular(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}). Restore the file.") from error
+        raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}). Name another file, or restore it.") from error
     try:
         return model.model_validate(parsed_yaml(text))
     except yaml.MarkedYAMLError as error:

@@ -37,7 +37,7 @@ OPTIONS = (
     "--max-runs",
     "60",
     "--budget",
-    "60",
+    "3600",
     "--allow",
     "none",
     "--json",
@@ -67,7 +67,6 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=280,
         env=os.environ | home,
         stdin=subprocess.DEVNULL,
     )

@@ -1,5 +1,6 @@
 """The layer `delays` counts what all tasks of a run waited for, and no task of anybody else."""
 
+import fcntl
 import os
 import random
 import struct
@@ -54,18 +55,20 @@ fast = settings(derandomize=True, deadline=None)
 
 @contextmanager
 def switched(state):
-    """Set the kernel's switch for delay accounting, and put it back."""
+    """Set the kernel's switch for delay accounting, put it back; other sessions of tests wait."""
     if not SWITCH.exists():
         pytest.skip("this kernel has no switch for delay accounting")
-    before = SWITCH.read_text()
-    try:
-        SWITCH.write_text(state)
-    except OSError as error:
-        pytest.skip(f"only root may switch delay accounting ({error.strerror})")
-    try:
-        yield
-    finally:
-        SWITCH.write_text(before)
+    with SWITCH.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        before = SWITCH.read_text()
+        try:
+            SWITCH.write_text(state)
+        except OSError as error:
+            pytest.skip(f"only root may switch delay accounting ({error.strerror})")
+        try:
+            yield
+        finally:
+            SWITCH.write_text(before)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.numa import places
+from vgo_agent.layers.probes.numa import MemoryPlacement, NumaProbe, places
+from vgo_agent.layers.probes.running import FEWEST
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -19,7 +20,12 @@ LAYER = find_layer("numa")
 CPUS = sorted(os.sched_getaffinity(0))
 NODES = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
 MIB = 32
-TOUCH = f"import time\nb = bytearray({MIB} << 20)\ntime.sleep(3)"
+TOUCH = f"""
+import os, sys, time
+b = bytearray({MIB} << 20)
+open("touched", "w").close()
+while not os.path.exists("seen"): time.sleep(0.001)
+"""
 fast = settings(derandomize=True, deadline=None)
 
 
@@ -95,10 +101,19 @@ def test_an_unread_node_makes_its_columns_absent_and_not_zero(fake, opened):
 
 @pytest.mark.skipif(len(CPUS) < 2 or len(NODES) > 1, reason="it takes two CPUs that share one node")
 @pytest.mark.parametrize(("cpu", "node", "share"), [(CPUS[0], 0, 0), (CPUS[-1], 1, 100)])
-def test_a_program_on_another_node_than_its_memory_is_seen(opened, cpu, node, share):
+def test_a_program_on_another_node_than_its_memory_is_seen(opened, tmp_path, monkeypatch, cpu, node, share):
     # All memory of this machine is on node 0; the fake root puts its last CPU on node 1.
+    look, looks = NumaProbe.look, []
+
+    def counted(probe: NumaProbe, pid: int) -> MemoryPlacement | None:
+        looks.append((tmp_path / "touched").exists())
+        if sum(looks) > FEWEST:  # those before have been kept
+            (tmp_path / "seen").touch()
+        return look(probe, pid)
+
+    monkeypatch.setattr(NumaProbe, "look", counted)
     with Spawner() as spawner:
-        launch = Launch((sys.executable, "-S", "-c", TOUCH), affinity=frozenset({cpu}))
+        launch = Launch((sys.executable, "-S", "-c", TOUCH), directory=tmp_path, affinity=frozenset({cpu}))
         counters = spawner.run(launch, [opened()]).counters
     assert counters["numa.off_node_share"] == share
     assert counters["numa.last_node"] == node

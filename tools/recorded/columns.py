@@ -1,4 +1,4 @@
-"""Names of columns as a user gives them: checked, with the nearest that exist."""
+"""Columns of a table: names as a user gives them, text read as numbers or moments, and which values can be used."""
 
 from __future__ import annotations
 

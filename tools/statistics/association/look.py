@@ -1,4 +1,4 @@
-"""One table made ready for the search: ranked, without trend, sifted of what merely follows."""
+"""Which columns merely follow the outcome, and a table made ready for the search: ranked, without trend and those."""
 
 from __future__ import annotations
 

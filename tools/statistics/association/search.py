@@ -1,4 +1,4 @@
-"""One p-value for everything that was looked at: the greatest statistic of the search, under labels made by chance."""
+"""P-values for all that was looked at, of columns and of groups: the greatest of the search, under labels by chance."""
 
 from __future__ import annotations
 
