@@ -87,9 +87,12 @@ def _element(tag: str, text: str) -> Markup:
 
 
 def _text(text: str) -> Markup:
-    return Markup().join(
-        _span(piece) if place % 2 else Markup.escape(piece) for place, piece in enumerate(pieces(text))
-    )
+    return Markup().join(_span(piece) if place % 2 else _words(piece) for place, piece in enumerate(pieces(text)))
+
+
+def _words(piece: str) -> Markup:
+    """Words in which no line ends before a percent sign."""
+    return Markup.escape(piece.replace(" %", "\N{NO-BREAK SPACE}%"))
 
 
 def _span(piece: str) -> Markup:

@@ -67,13 +67,12 @@ def _lines(block: Block, most: int) -> Iterator[str]:  # noqa: C901  one case a 
 
 
 def _folded(text: str, before: str = "") -> list[str]:
-    """Fold prose; words, paths among them, stay whole."""
+    """Fold prose; words, paths among them, stay whole, and so do percentages."""
     if not text:
         return []
-    indent = " " * len(before)
-    return textwrap.wrap(
-        before + one_line(text), WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    indent, whole = " " * len(before), f"{before}{one_line(text)}".replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = textwrap.wrap(whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _rest(every: Sequence[object], most: int) -> Iterator[str]:

@@ -9,15 +9,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ..shown_range import shown_range
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
-from .numbers import Scale, scale
+from .numbers import Scale, number, scale
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 MOST_MARKERS = 2000
 """Above it markers become a bitmap: as vectors they would make the page heavy."""
+WRITTEN = FuncFormatter(lambda value, _: number(value, 3))
+"""Ticks as numbers are written elsewhere."""
 MOST_STEPS = 400
 """Points of a drawn cumulative curve."""
 
@@ -240,6 +244,15 @@ def _cumulative(values: Floats) -> tuple[Floats, Floats]:
     ascending = np.sort(values)
     place = np.unique(np.linspace(0, ascending.size - 1, min(ascending.size, MOST_STEPS)).astype(int))
     return np.r_[ascending[0], ascending[place]], np.r_[0.0, (place + 1) / ascending.size]
+
+
+def plain(axis: Axis) -> None:
+    """Write numbers at 1, 2 and 5 of each decade, as few as fit, and no powers of ten: text is not typeset here."""
+    low, high = sorted(axis.get_view_interval())
+    decades = np.log10(high / low) if low > 0 else 1.0
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,)))
+    axis.set_major_formatter(WRITTEN)
+    axis.set_minor_formatter(NullFormatter())
 
 
 def in_unit(name: str, unit: str) -> str:

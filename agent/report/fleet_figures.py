@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from ...tools.machine_profile.compare import MachineComparison
 from ...tools.nodes.analyse import NodeComparison
@@ -41,15 +42,19 @@ def picture(found: MachineComparison) -> str:
     """Draw the B/A profile as inline SVG."""
     names = f"{found.b.name} over {found.a.name}"
     with canvas("machine", f"Speed-ups of the stressors, {names}: a histogram of the CPU group.", 3.6) as page:
-        above = page.axes(0.12, 0.86, bottom=0.42, height=0.5)
-        below = page.axes(0.12, 0.86, bottom=0.12, height=0.22)
+        others = _others(found)
+        above = page.axes(0.12, 0.86, bottom=0.42 if others else 0.12, height=0.5 if others else 0.8)
+        panels = [above, page.axes(0.12, 0.86, bottom=0.12, height=0.22)] if others else [above]
         _histogram(above, found)
-        _others(below, found)
+        if others:
+            strips(panels[-1], others)
+            panels[-1].grid(axis="y", color=FAINT, linewidth=0.3)
+        panels[-1].set_xlabel("speed-up of B over A (dashed: range of the CPU stressors; lines: medians; dotted: 1)")
         low, high = above.get_xlim()
         every = [one.speed_up.value for one in found.ratios] + [one.speed_up for one in found.applications]
         low, high = min(low, *every), max(high, *every)
         edge = 0.03 * (high - low)
-        for axes in (above, below):
+        for axes in panels:
             axes.set_xlim(low - edge, high + edge)
             axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
     return page.svg
@@ -62,12 +67,13 @@ def _histogram(axes: Axes, found: MachineComparison) -> None:
         return
     counts, edges = np.histogram(values, bins=BINS)
     axes.stairs(counts, edges, fill=True, color=MITIGATED, alpha=0.5)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     for value, dashes in ((min(values), "--"), (float(np.median(values)), "-"), (max(values), "--")):
         axes.axvline(value, color=MITIGATED, linewidth=1.2, linestyle=dashes)
 
 
-def _others(axes: Axes, found: MachineComparison) -> None:
-    """Put a mark for each stressor of the other groups, and for each application: dark where the bound fails."""
+def _others(found: MachineComparison) -> list[Strip]:
+    """Give a mark for each stressor of the other groups, and for each application: dark where the bound fails."""
     rows = [
         Strip(
             one.group,
@@ -81,6 +87,4 @@ def _others(axes: Axes, found: MachineComparison) -> None:
     for inside, name, colour in ((True, "applications", MITIGATED), (False, "applications outside", INK)):
         if values := [one.speed_up for one in found.applications if one.inside == inside]:
             rows.append(Strip(name, np.array(values), colour, "|"))
-    strips(axes, rows)
-    axes.set_xlabel("speed-up of B over A (dashed: range of the CPU stressors; lines: medians; dotted: 1)")
-    axes.grid(axis="y", color=FAINT, linewidth=0.3)
+    return rows

@@ -60,6 +60,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{float(short):,g}" if abs(value) >= 1000 else short
 
 
+def level_text(level: str | float) -> str:
+    """Write a level of a setting; whole numbers as they were given."""
+    return number(level) if isinstance(level, float) else str(level)
+
+
 def quantity(value: float | None, unit: str) -> str:
     """Write one value in its best unit."""
     return ABSENT if value is None else scale(unit, value).show(value)

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from ...tools.sweep.space import Level, Space
 from .canvas import BASELINE, FAINT, INK, MITIGATED, Canvas, canvas
-from .figures import Floats, in_unit
-from .numbers import number, scale, statistic_name
+from .figures import WRITTEN, Floats, in_unit, plain
+from .numbers import level_text, number, scale, statistic_name
 
 if TYPE_CHECKING:  # scikit-learn takes its time, and a sweep has no surface
     from ...tools.surface.best import Best, Field
@@ -30,7 +30,6 @@ MOST_VECTORS = 1500
 """Marks above which they become a bitmap."""
 MOST_TICKS = 10
 COLOURS = "cividis"
-_WRITTEN = FuncFormatter(lambda value, _: number(value, 3))
 Row = Mapping[str, Any]
 
 
@@ -123,7 +122,7 @@ def _heat(page: Canvas, area: Axes, means: Floats, label: str, logarithmic: bool
     )
     bar = _colour_bar(page, area, drawn, label)
     if logarithmic:
-        _plain(bar)
+        plain(bar)
     if means.size > MOST_WRITTEN:
         return
     middle = (np.nanmin(means) + np.nanmax(means)) / 2
@@ -146,12 +145,8 @@ def _name(along: Axis, axis: SettingAxis, every: bool) -> None:
     if every:
         step = max(1, -(-len(axis.levels) // MOST_TICKS))
         places = range(0, len(axis.levels), step)
-        along.set_ticks(list(places), [_tick(axis.levels[place]) for place in places])
+        along.set_ticks(list(places), [level_text(axis.levels[place]) for place in places])
         along.set_minor_locator(NullLocator())
-
-
-def _tick(level: Level) -> str:
-    return level if isinstance(level, str) else number(level)
 
 
 def fit_figure(surface: Surface) -> str:
@@ -168,8 +163,8 @@ def fit_figure(surface: Surface) -> str:
         axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle=":")
         if record.logarithmic and x.min() > 0:
             axes.set(xscale="log", yscale="log")
-            _plain(axes.xaxis)
-            _plain(axes.yaxis)
+            plain(axes.xaxis)
+            plain(axes.yaxis)
         axes.set_xlabel(in_unit(f"measured {record.response}", unit.unit))
         axes.set_ylabel(in_unit("predicted", unit.unit))
         axes.set_title(f"{record.model}: cells that it did not see ({record.how})")
@@ -196,7 +191,7 @@ def slice_figure(surface: Surface, found: Slice) -> str:
     unit = scale(surface.record.unit, float(np.median(values)))
     units = {axis.name: axis.unit for axis in surface.record.axes}
     axes = [SettingAxis(name, units[name], levels) for name, levels in zip(found.axes, found.levels, strict=False)]
-    held = ", ".join(f"{name}={_tick(value)} {units[name]}".rstrip() for name, value in found.held.items())
+    held = ", ".join(f"{name}={level_text(value)} {units[name]}".rstrip() for name, value in found.held.items())
     label = in_unit(found.response, unit.unit)
     with canvas("surface-slice", f"{found.response} over {' and '.join(found.axes)}.", 3.2) as page:
         area = page.axes(0.14, 0.62, 0.17, 0.72)
@@ -205,7 +200,7 @@ def slice_figure(surface: Surface, found: Slice) -> str:
             area.set_ylabel(label)
             if surface.record.logarithmic:
                 area.set_yscale("log")
-                _plain(area.yaxis)
+                plain(area.yaxis)
         else:
             _heat(page, area, values * unit.factor, label, surface.record.logarithmic)
         for axis, along in zip(axes, (area.xaxis, area.yaxis), strict=False):
@@ -238,19 +233,10 @@ def front_figure(fitted: Fitted, field: Field, found: Best) -> str:
             axes.plot(*at, "*", color=BASELINE, markersize=11, label="chosen")
         if record.logarithmic and y.min() > 0:
             axes.set_yscale("log")
-            _plain(axes.yaxis)
-        axes.xaxis.set_major_formatter(_WRITTEN)
+            plain(axes.yaxis)
+        axes.xaxis.set_major_formatter(WRITTEN)
         better = "left" if record.lower_is_better else "right"
         axes.set_xlabel(f"{in_unit(f'mean {record.outcome}', x_unit.unit)} ({better}: better)")
         axes.set_ylabel(in_unit(record.response, y_unit.unit))
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return page.svg
-
-
-def _plain(axis: Axis) -> None:
-    """Write numbers at 1, 2 and 5 of each decade, as few as fit, and no powers of ten: text is not typeset here."""
-    low, high = sorted(axis.get_view_interval())
-    decades = np.log10(high / low) if low > 0 else 1.0
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,)))
-    axis.set_major_formatter(_WRITTEN)
-    axis.set_minor_formatter(NullFormatter())

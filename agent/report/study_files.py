@@ -13,7 +13,7 @@ from ..render.files import document_files
 from ..run_folder import write
 from ..study import StudyResult
 from .canvas import BASELINE, FAINT, MITIGATED, canvas
-from .figures import in_unit
+from .figures import in_unit, plain
 from .numbers import scale
 from .strips import height_of, name_rows, normalised, row_axes
 from .study import document, named
@@ -38,7 +38,11 @@ def against_cores(steps: Sequence[CoreReservation], times: Mapping[str, FloatArr
         left.errorbar(counts, np.ones(len(counts)), yerr=cv, color=BASELINE, marker=".", capsize=3, linewidth=1)
         left.set(xlabel="cores", ylabel="outcome over its mean, and CV")
         right.plot(counts, means * unit_of_mean.factor, "o-", color=MITIGATED, markersize=3, linewidth=1)
-        right.set(xlabel="cores", ylabel=in_unit("mean", unit_of_mean.unit), ylim=(0, None))
+        right.set(
+            xlabel="cores",
+            ylabel=in_unit("mean", unit_of_mean.unit),
+            ylim=(0, 1.08 * means.max() * unit_of_mean.factor),
+        )
         for axes in (left, right):
             axes.set_xticks(counts)
     return page.svg
@@ -60,6 +64,7 @@ def forest(effects: Sequence[Effect]) -> str:
                 axes.plot([part.low, part.high], [place + off] * 2, "-", color=colour, linewidth=1.2)
                 axes.plot([part.value], [place + off], "o", color=colour, markersize=3)
         axes.set_xscale("log")
+        plain(axes.xaxis)
         name_rows(axes, [named(one) for one in shown], 58)
         axes.set_xlabel("ratio: of the spread (vermillion), of the mean (blue)")
     return page.svg

@@ -143,11 +143,11 @@ def _response(surface: Surface) -> str:
 def _variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[Table]:
     """Give each table of variance: of the cells, of all runs."""
     if explained.variance:
-        title = f"Analysis of variance of {_response(surface)}, type II, one value a cell:"
+        title = f"Analysis of variance of {_response(surface)}, type II, one value a cell"
         yield _variance(explained.variance, title)
     if explained.by_runs:
         runs = f"{number(explained.by_runs.runs)} runs against the scatter within cells"
-        yield _variance(explained.by_runs, f"Analysis of variance of {explained.by_runs_of}, type II, {runs}:")
+        yield _variance(explained.by_runs, f"Analysis of variance of {explained.by_runs_of}, type II, {runs}")
 
 
 def _variance(found: Variance, caption: str) -> Table:

@@ -25,7 +25,7 @@ from ...tools.document import (
 from ...tools.subject import Subject
 from ...tools.sweep.adaptive import response_of
 from ...tools.sweep.sweep import Sweep
-from .numbers import number, percent, quantity, statistic_name
+from .numbers import level_text, number, percent, quantity, statistic_name
 
 MOST_LINES = 200
 """Cells in the report; cells.csv has all."""
@@ -157,5 +157,13 @@ def _line(row: Row, unit: str) -> tuple[Cell, ...]:
     known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
     note = row["reason"] or ("" if row["enough"] else known)
     sd = f"{quantity(row['sd'], unit)}{bounds}"
-    levels = (number(level) if isinstance(level, float) else str(level) for level in row["values"].values())
-    return (row["cell"], *levels, row["n"], row["mean"], sd, row["cv"], row["p99"], note)
+    return (
+        row["cell"],
+        *map(level_text, row["values"].values()),
+        row["n"],
+        row["mean"],
+        sd,
+        row["cv"],
+        row["p99"],
+        note,
+    )

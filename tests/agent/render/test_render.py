@@ -175,6 +175,12 @@ def test_only_the_ends_of_lines_are_replaced_in_a_code_span(said: list[tuple[str
     assert re.findall("`([^`]+)`", markdown_page(Document("t", "k", (Statement(text),)))) == spans
 
 
+@given(st.integers(1, 120))
+def test_no_line_ends_before_a_percent_sign(letters: int) -> None:
+    document = Document("t", "k", (Statement(f"{'a' * letters} is 12 % of all."),))
+    assert "12 %" in terminal_text(document) and "12\N{NO-BREAK SPACE}% of" in html_page(document)
+
+
 def test_a_page_is_named_by_its_title_and_its_subject_in_brief() -> None:
     page = html_page(Document("Steady", "k", (), "run " * 40))
     assert f"<title>Steady: {'run ' * 14}run...</title>" in page and "<h1>Steady</h1>" in page

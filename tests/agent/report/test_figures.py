@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vgo_agent.agent.report.figures import Outcomes, distribution, overlay, run_order, scatter, window
+from vgo_agent.agent.report.study_files import forest
 from vgo_agent.agent.report.tree_figure import tree
 from vgo_agent.tools.amount import amount
 from vgo_agent.tools.statistics.association.tree import fit_tree
+from vgo_agent.tools.study.effects import Effect, EffectRatio
 
 AXIS = Outcomes("wall time", "s")
 RNG = np.random.default_rng(11)
@@ -125,3 +127,12 @@ def test_a_tree_shows_its_questions_and_a_stump_its_single_answer() -> None:
 def _xy() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     x = np.arange(20.0)
     return x, x * 2, x > 10
+
+
+def test_numbers_of_decades_are_written_out_where_nothing_is_typeset() -> None:
+    part = EffectRatio(value=0.3, low=0.02, high=4.0)
+    effect = Effect(
+        factors=("wait",), levels=("active",), reference=("default",), settings=4, spread=part, mean=part, p_value=0.1
+    )
+    drawn = forest([effect])
+    assert ">0.1<" in drawn and "mathdefault" not in drawn

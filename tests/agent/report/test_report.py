@@ -290,7 +290,7 @@ class _Page(html.parser.HTMLParser):
         if "style" in self.open:
             self.style += data
             return
-        self.text += data
+        self.text += data.replace("\N{NO-BREAK SPACE}", " ")
         if self.open and self.open[-1] in ("h1", "h2"):
             self.headings[-1] += data
         if "pre" in self.open:
