@@ -67,15 +67,16 @@ def test_the_same_seed_gives_the_same_answer_in_any_unit() -> None:
 @steady
 @given(RUNS, st.floats(0.3, 0.95), st.sampled_from(["scale", "tail"]))
 def test_a_cure_gives_the_sd_that_is_asked_for(runs: FloatArray, ratio: float, kind: Kind) -> None:
+    # Each value many times: interpolating between neighbours of two groups moves hardly a run.
+    runs = np.repeat(runs, 50)
     try:
         made = law(runs, ratio, kind)
     except VgoError as refused:
-        assert kind == "tail" and "cannot reach --ratio" in str(refused)
+        assert kind == "tail" and "cannot reach --plan" in str(refused)
         return
     places = (np.arange(20_000) + 0.5) / 20_000
     before, after = made.baseline(places).std(), made.cured(places).std()
-    # Interpolating between few runs blurs the edge between the two groups.
-    assert after / before == pytest.approx(ratio, rel=1e-6 if kind == "scale" else 0.3)
+    assert after / before == pytest.approx(ratio, rel=1e-6 if kind == "scale" else 0.03)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
