@@ -57,20 +57,20 @@ def _file(spec: str, settings: UserSettings) -> dict[str, Any]:
     model = read_gguf(path_of(spec))
     free = free_memory()
     context = context_for(model, settings.model_context, free)
-    needed = need(model, context)
+    needed, template = need(model, context), model.text("tokenizer.chat_template")
     return {
         "file": str(model.path),
         "size": size(model.bytes),
         "size_bytes": model.bytes,
         "sha256": sha256_of(model.path),
-        "name": printable(model.name),
+        "name": printable(model.text("general.name")),
         "architecture": printable(model.architecture),
         "parameters": model.parameters,
         "weights": ", ".join(model.stored_as),
-        "licence": printable(model.licence) or "not said in the file",
+        "licence": printable(model.text("general.license")) or "not said in the file",
         "vocabulary": model.vocabulary,
         "trained_context": model.context or "not said in the file",
-        "chat_template": f"{len(model.template):,} characters" if model.template else NO_TEMPLATE,
+        "chat_template": f"{len(template):,} characters" if template else NO_TEMPLATE,
         "notation": printable(str(model.metadata.get("vgo.notation", "json"))),
         "context": context,
         "memory_needed": f"{size(needed.total)} (weights {size(needed.weights)}, context {size(needed.cache)}, "

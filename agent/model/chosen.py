@@ -15,7 +15,7 @@ from platformdirs import user_data_path
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from .digest import sha256_of
-from .gguf_file import GgufFile, read_gguf
+from .gguf_file import EXTRA, GgufFile, read_gguf
 from .language_model import LanguageModel, ModelFailed, ModelGone
 from .memory import context_for, free_memory, need, threads_for
 from .process import ModelProcess
@@ -77,7 +77,6 @@ SHIPPED = "shipped"
 SHIPPED_FILE = Path(__file__).parent / "shipped" / "planner.gguf"
 ENDING = ".gguf"
 SERVERS = ("http://", "https://")
-EXTRA = "llama-cpp-python is not installed; pip install 'vgo-agent[llm]'"
 GIGABYTE = 1e9
 
 
@@ -178,7 +177,7 @@ def _meant(spec: str) -> str:
 def refuse_without_library() -> None:
     """Refuse where llama.cpp is not installed."""
     if find_spec("llama_cpp") is None:
-        raise VgoError(f"A model in a file needs llama.cpp, and {EXTRA}, or take --planner rules.")
+        raise VgoError(EXTRA)
 
 
 def refuse_too_large(model: GgufFile, context: int, free: int) -> None:

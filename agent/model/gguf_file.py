@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
-from .gguf_read import Head, read_head
-from .tensor_types import TYPES
 
+if TYPE_CHECKING:
+    from .gguf_read import GgufHead
+
+EXTRA = "A model in a file needs llama.cpp and gguf; pip install 'vgo-agent[llm]', or take --planner rules."
+VERSIONS = (2, 3)
 SILENT = ("bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "neo-bert", "modern-bert", "t5encoder", "clip")
 """Architectures of llama.cpp that write no text: they embed texts, or look at pictures."""
 NOT_MODELS = {"adapter": "an adapter to a model", "mmproj": "the eyes of a model", "imatrix": "a table for quantising"}
@@ -24,32 +27,21 @@ class GgufFile:
 
     path: Path
     bytes: int
-    head: Head
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Numbers, texts and short lists."""
-        return self.head.metadata
+    metadata: Mapping[str, Any]
+    """Numbers, texts and lists of numbers."""
+    tokens: int
+    """Listed in the file."""
+    parameters: int
+    """Number of weights."""
+    weights: int
+    """Bytes of all weights."""
+    stored_as: tuple[str, ...]
+    """Types of the weights, those with the most bytes first."""
 
     @property
     def architecture(self) -> str:
         """As llama.cpp names it."""
-        return self._text("general.architecture")
-
-    @property
-    def name(self) -> str:
-        """As its maker named it."""
-        return self._text("general.name")
-
-    @property
-    def licence(self) -> str:
-        """As its maker wrote it; empty where nothing is said."""
-        return self._text("general.license")
-
-    @property
-    def template(self) -> str:
-        """The chat template; empty: there is none."""
-        return self._text("tokenizer.chat_template")
+        return self.text("general.architecture")
 
     @property
     def context(self) -> int:
@@ -59,26 +51,12 @@ class GgufFile:
     @property
     def vocabulary(self) -> int:
         """Number of tokens."""
-        return self.head.lengths.get("tokenizer.ggml.tokens", 0) or self.whole("vocab_size")
+        return self.tokens or self.whole("vocab_size")
 
-    @cached_property
-    def parameters(self) -> int:
-        """Number of weights."""
-        return sum(tensor.values for tensor in self.head.tensors)
-
-    @cached_property
-    def weights(self) -> int:
-        """Bytes of all weights."""
-        return max(sum(tensor.bytes for tensor in self.head.tensors), self.bytes - self.head.weights_at)
-
-    @cached_property
-    def stored_as(self) -> tuple[str, ...]:
-        """Types of the weights, those with the most bytes first."""
-        sizes: dict[str, int] = {}
-        for tensor in self.head.tensors:
-            name = TYPES[tensor.type].name if tensor.type in TYPES else f"type {tensor.type}"
-            sizes[name] = sizes.get(name, 0) + tensor.bytes
-        return tuple(sorted(sizes, key=lambda name: -sizes[name]))
+    def text(self, key: str) -> str:
+        """A text; empty where there is none."""
+        found = self.metadata.get(key, "")
+        return found if isinstance(found, str) else ""
 
     def whole(self, key: str, default: int = 0) -> int:
         """A whole number of the architecture; the default where there is none that makes sense."""
@@ -92,39 +70,68 @@ class GgufFile:
             return found[:layers]
         return [self.whole(key, default)] * layers
 
-    def _text(self, key: str) -> str:
-        found = self.metadata.get(key, "")
-        return found if isinstance(found, str) else ""
-
 
 def read_gguf(path: Path) -> GgufFile:
     """Read what a file says of itself; raises VgoError where it is no whole model that writes text."""
-    head, size = read_head(path)
-    found = GgufFile(path, size, head)
-    _refuse_other(found)
-    _refuse_part(found)
-    return found
+    try:
+        from .gguf_read import CutOff, GgufHead
+    except ImportError as error:
+        raise VgoError(EXTRA) from error
+    _refuse_other(path)
+    try:
+        return _described(path, GgufHead(path))
+    except CutOff as error:
+        raise VgoError(
+            f"{path} is cut off: {error}; fetch it again (`vgo-agent model pull` goes on where it stopped)."
+        ) from error
+    except (ArithmeticError, LookupError, ValueError) as error:  # as the library says that a file makes no sense
+        raise VgoError(f"{path} is damaged ({' '.join(str(error).split())[:80]}); fetch it again.") from error
 
 
-def _refuse_other(found: GgufFile) -> None:
-    if what := NOT_MODELS.get(found._text("general.type")):
-        raise VgoError(f"{found.path} is {what}, not a model; give the model itself.")
+def _refuse_other(path: Path) -> None:
+    """Refuse what is no GGUF file of this byte order."""
+    if path.exists() and not path.is_file():
+        raise VgoError(f"{path} is not a file; give a GGUF file.")
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise VgoError(f"{path} cannot be read ({error.strerror}); give a GGUF file.") from error
+    if not start.startswith(b"GGUF"):
+        pointer = start.startswith(b"vers")  # "version https://git-lfs.github.com/spec/v1"
+        cure = "it is a pointer of git-lfs: `git lfs pull` fetches the model" if pointer else "give one"
+        raise VgoError(f"{path} is not a GGUF file; {cure}.")
+    (version,) = struct.unpack("<I", start[4:].ljust(4, b"\0"))
+    if len(start) == 8 and version not in VERSIONS:
+        raise VgoError(
+            f"{path} is a GGUF file of version {version if version < 1 << 16 else 'unknown'}, and versions "
+            f"{' and '.join(map(str, VERSIONS))} are read; convert it anew."
+        )
+
+
+def _described(path: Path, head: GgufHead) -> GgufFile:
+    fields, sizes = head.fields, dict[str, int]()
+    for tensor in head.tensors:
+        sizes[tensor.tensor_type.name] = sizes.get(tensor.tensor_type.name, 0) + tensor.n_bytes
+    tokens, size = fields.get("tokenizer.ggml.tokens"), path.stat().st_size
+    found = GgufFile(
+        path,
+        size,
+        {name: field.contents() for name, field in fields.items()},
+        tokens=int(tokens.parts[4][0]) if tokens else 0,
+        parameters=sum(tensor.n_elements for tensor in head.tensors),
+        weights=max(sum(sizes.values()), size - head.data_offset),
+        stored_as=tuple(sorted(sizes, key=lambda name: -sizes[name])),
+    )
+    if what := NOT_MODELS.get(found.text("general.type")):
+        raise VgoError(f"{path} is {what}, not a model; give the model itself.")
     if not found.architecture:
-        raise VgoError(f"{found.path} names no architecture (general.architecture); give another model.")
+        raise VgoError(f"{path} names no architecture (general.architecture); give another model.")
     if found.architecture in SILENT:
-        raise VgoError(f"{found.path} writes no text (its architecture is {found.architecture}); give a chat model.")
-    if not found.head.tensors:
-        raise VgoError(f"{found.path} holds a vocabulary and no weights; give the whole model.")
-
-
-def _refuse_part(found: GgufFile) -> None:
-    """Refuse a file that was cut off, or that is one of several."""
+        raise VgoError(f"{path} writes no text (its architecture is {found.architecture}); give a chat model.")
+    if not head.tensors:
+        raise VgoError(f"{path} holds a vocabulary and no weights; give the whole model.")
     parts = found.metadata.get("split.count", 0)
     if isinstance(parts, int) and parts > 1:
-        raise VgoError(f"{found.path} is one of {parts} parts; give a model in one file (`llama-gguf-split --merge`).")
-    end = found.head.weights_at + max(tensor.offset + tensor.bytes for tensor in found.head.tensors)
-    if end > found.bytes:
-        raise VgoError(
-            f"{found.path} is cut off: it has {found.bytes:,} of {end:,} bytes; fetch it again "
-            "(`vgo-agent model pull` goes on where it stopped)."
-        )
+        raise VgoError(f"{path} is one of {parts} parts; give a model in one file (`llama-gguf-split --merge`).")
+    return found

@@ -71,7 +71,7 @@ def test_the_list_shows_what_is_there_and_what_could_be(home: AtHome, models: Pa
         assert one.pull in shown.stdout
     listed = {one["name"]: one for one in told(home("model", "list", "--json"))["models"]}
     assert listed["mine"]["context"] == 4096
-    assert "is damaged" in listed["broken"]["error"]
+    assert "is cut off" in listed["broken"]["error"]
 
 
 def test_the_docs_list_the_same_models() -> None:
