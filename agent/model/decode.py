@@ -1,9 +1,8 @@
-"""Decoding: at each place the most likely token that the grammar allows, found with little work.
+"""Decoding: at each place the most likely token that the grammar allows.
 
 llama.cpp's own chain tests the whole vocabulary against the grammar at each token, which with 150,000 tokens takes as
-long as a small model itself. Here the token that the model wants is tested alone. Only where it is refused are others
-tested: first one token of a single byte for each byte, then those that begin with a byte which passed. At temperature
-0 the token found is the same as that of the chain.
+long as a small model itself. Here the token that the model wants is tested alone, and the others only where it is
+refused. At temperature 0 the token found is the same as that of the chain.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class Decoder:
 
     def text(self, tokens: Sequence[int]) -> str:
         """Write tokens as text; what is no UTF-8 shows as such."""
-        return b"".join(self._pieces[token] for token in tokens).decode(errors="replace")
+        return b"".join(map(self._piece, tokens)).decode(errors="replace")
 
     @contextmanager
     def _opened(self, grammar: str) -> Iterator[Grammar | None]:
@@ -158,28 +157,18 @@ class Decoder:
         return int(chance.choice(ids, p=weights / weights.sum()))
 
     def _allowed(self, rules: Grammar) -> Ids:
-        firsts = self._first_bytes(rules)
-        ids = np.concatenate([self._ends, *(self._beginning[byte] for byte in firsts)])
-        return np.sort(ids[rules.passes(ids)])
+        return self._every[rules.passes(self._every)]
 
     def _complete(self, rules: Grammar) -> bool:
         """Tell whether nothing but the end may come, so that the model need not be asked."""
-        return bool(len(self._ends) and rules.passes(self._ends[:1])[0] and not self._first_bytes(rules))
+        if not (len(self._ends) and rules.passes(self._ends[:1])[0]):
+            return False
+        return bool(np.isin(self._allowed(rules), self._ends).all())
 
-    def _first_bytes(self, rules: Grammar) -> list[int]:
-        """Bytes that the next token may begin with; those that no single token is, are not known and stay in."""
-        bytes_, ids = self._single
-        passed = rules.passes(ids)
-        return [byte for byte, ok in zip(bytes_, passed, strict=True) if ok] + self._never_alone
-
-    @cached_property
-    def _pieces(self) -> list[bytes]:
+    def _piece(self, token: int) -> bytes:
         buffer = ctypes.create_string_buffer(LONGEST_PIECE)
-        found = []
-        for token in range(self.model.n_vocab()):
-            length = llama_cpp.llama_token_to_piece(self.vocabulary, token, buffer, LONGEST_PIECE, 0, True)
-            found.append(buffer.raw[: max(0, length)])
-        return found
+        length = llama_cpp.llama_token_to_piece(self.vocabulary, token, buffer, LONGEST_PIECE, 0, True)
+        return buffer.raw[: max(0, length)]
 
     @cached_property
     def _every(self) -> Ids:
@@ -189,23 +178,3 @@ class Decoder:
     def _ends(self) -> Ids:
         ends = [int(token) for token in self._every if llama_cpp.llama_vocab_is_eog(self.vocabulary, int(token))]
         return np.array(ends, np.int32)
-
-    @cached_property
-    def _beginning(self) -> dict[int, Ids]:
-        """First byte of its text to the tokens, without those that end an answer."""
-        ends, found = set(self._ends.tolist()), dict[int, list[int]]()
-        for token, piece in enumerate(self._pieces):
-            if piece and token not in ends:
-                found.setdefault(piece[0], []).append(token)
-        return {byte: np.array(tokens, np.int32) for byte, tokens in found.items()}
-
-    @cached_property
-    def _single(self) -> tuple[list[int], Ids]:
-        """Bytes that are a token by themselves, and that token of each."""
-        alone = {piece[0]: token for token, piece in enumerate(self._pieces) if len(piece) == 1}
-        alone = {byte: token for byte, token in alone.items() if byte in self._beginning}
-        return list(alone), np.array(list(alone.values()), np.int32)
-
-    @cached_property
-    def _never_alone(self) -> list[int]:
-        return [byte for byte in self._beginning if byte not in self._single[0]]

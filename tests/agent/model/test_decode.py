@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import llama_cpp
+import numpy as np
 import pytest
 from llama_cpp.llama_grammar import LlamaGrammar
+from numpy.typing import NDArray
 
 from vgo_agent.agent.model.decode import Decoder, Stuck
 from vgo_agent.agent.model.process import ModelProcess
@@ -97,11 +99,11 @@ def test_a_grammar_that_llama_cpp_cannot_read_is_refused(model: Any, grammar: st
 
 def test_letters_that_no_token_has_are_told(tmp_path: Path, model: Any) -> None:
     class Deaf(Decoder):
-        """Knows no token that is a byte by itself or begins with one that is asked for."""
+        """Knows no token but the first, which is no letter."""
 
         @property
-        def _pieces(self) -> list[bytes]:
-            return [b"" for _ in range(self.model.n_vocab())]
+        def _every(self) -> NDArray[np.int32]:
+            return np.zeros(1, np.int32)
 
     with pytest.raises(Stuck):
         Deaf(model).decode(tokens_of(model, "a"), GRAMMARS["words"], 5, 0.0, 1)
