@@ -1,20 +1,28 @@
-"""The runs below a folder, each from the first line and the last lines of its transcript."""
+"""The runs below a folder, each from the first line and the last lines of its transcript, and what can be done."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
 from ..tools.verdict import factors_found, from_json, helpful
-from .experiment_folder import experiment_in
-from .transcript import Event, ExperimentStart, RunEnd, RunStart, ToolEnd, VerdictGiven
+from .experiment_folder import experiment_in, serves
+from .past.deletion import is_held
+from .transcript import FORMAT, Event, EventBody, ExperimentStart, RunEnd, RunStart, ToolEnd, VerdictGiven
 
 TAIL = 1 << 16
 """Bytes read from the end of a transcript: the verdict and the call before it."""
+RunState = Literal["finished", "unfinished", "going on", "empty", "newer", "broken", "experiment"]
+CUT_OFF = {
+    "(unfinished)": "It was cut off; it can be resumed.",
+    "(interrupted)": "It was stopped; it can be resumed.",
+    "(failed)": "It ended in an error; mend the cause and resume it.",
+}
+"""What is to know of a run without a verdict, by what stands in place of the verdict."""
 
 
 class ListedRun(NamedTuple):
@@ -25,8 +33,33 @@ class ListedRun(NamedTuple):
     verdict: str
     factor: str | None
     ratio: float | None
+    """SD with the mitigation over SD without."""
     command: str
     folder: str
+    state: RunState
+    note: str
+    """A sentence wherever the verdict is not the whole story."""
+
+    @property
+    def can_open(self) -> bool:
+        """Whether it can be read."""
+        tabled = self.state == "experiment" and (Path(self.folder) / "runs.csv").exists()
+        return tabled or self.state in ("finished", "unfinished", "going on")
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether a diagnosis can go on in it."""
+        return self.state in ("unfinished", "empty") and (Path(self.folder) / "request.json").exists()
+
+    @property
+    def minute(self) -> str:
+        """Local time to the minute."""
+        return self.when[:16].replace("T", " ")
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """When, verdict, factor and ratio, for a table."""
+        return self.minute, self.verdict, self.factor or "", "" if self.ratio is None else f"{self.ratio:.2g}"
 
 
 def history(out: Path) -> list[ListedRun]:
@@ -41,27 +74,60 @@ def history(out: Path) -> list[ListedRun]:
 
 
 def listed(folder: Path) -> ListedRun:
-    """Describe one run without reading its middle."""
+    """Describe one run without reading its middle, and say what is the matter with one that cannot be opened."""
+    found = _recorded(folder)
+    if kind := experiment_in(folder):
+        return found._replace(state="experiment", note=f"A {kind}: {serves(folder)}.")
+    if is_held(folder):
+        return found._replace(state="going on", note="Another vgo-agent works on it: it can be watched.")
+    return found
+
+
+def _recorded(folder: Path) -> ListedRun:
     when = _when(folder)
+
+    def without(verdict: str, state: RunState, note: str) -> ListedRun:
+        return ListedRun(when, verdict, None, None, "", str(folder), state, note)
+
     try:
         first, last = _ends(folder / "transcript.jsonl")
+        if (written := _format(first)) > FORMAT:
+            note = f"A newer vgo-agent made it (format {written}; this one reads {FORMAT}): open it with that one."
+            return without("(newer)", "newer", note)
         events = [Event.model_validate_json(line) for line in last]
-        start = Event.model_validate_json(first).body
-        factor, ratio = _finding(events)
+        return _read(when, folder, Event.model_validate_json(first).body, events)
     except FileNotFoundError:
         if kind := experiment_in(folder):
-            return ListedRun(when, f"({kind}, unfinished)", None, None, "", str(folder))
-        begun = "not begun" if (folder / "request.json").exists() else "no transcript"
-        return ListedRun(when, f"({begun})", None, None, "", str(folder))
+            return without(f"({kind}, unfinished)", "experiment", "")
+        if (folder / "request.json").exists():
+            return without("(not begun)", "empty", "It ended before its first step; it can be resumed.")
+        return without("(no transcript)", "broken", "It has neither transcript nor request: this is no run folder.")
     except OSError as error:
-        return ListedRun(when, f"(unreadable: {error.strerror})", None, None, "", str(folder))
+        return without(
+            f"(unreadable: {error.strerror})", "broken", f"It cannot be read ({error.strerror}); see who owns it."
+        )
     except ValidationError:
-        return ListedRun(when, "(broken)", None, None, "", str(folder))
+        note = f"Its transcript is damaged; `vgo-agent verify {folder}` says where."
+        return without("(broken)", "broken", note)
+
+
+def _read(when: str, folder: Path, start: EventBody, events: list[Event]) -> ListedRun:
     command = " ".join(start.subject.command) if isinstance(start, RunStart | ExperimentStart) else ""
     verdict = _verdict(events)
+    note = CUT_OFF.get(verdict, "")
     if isinstance(start, ExperimentStart):
         verdict = f"({start.experiment}, {verdict[1:]}" if verdict[0] == "(" else f"{start.experiment}: {verdict}"
-    return ListedRun(when, verdict, factor, ratio, command, str(folder))
+    state: RunState = "unfinished" if note else "finished"
+    return ListedRun(when, verdict, *_finding(events), command, str(folder), state, note)
+
+
+def _format(first: bytes) -> int:
+    """Format that the first line of a transcript names, whatever else is in it; 0: none."""
+    try:
+        written = json.loads(first)["body"]["format"]
+    except (ValueError, KeyError, TypeError):
+        return 0
+    return written if isinstance(written, int) else 0
 
 
 def _ends(path: Path) -> tuple[bytes, list[bytes]]:

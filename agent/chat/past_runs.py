@@ -9,9 +9,8 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ..desk.markdown import as_markdown
 from ..experiment_folder import experiment_in
-from ..history import history, listed
+from ..history import ListedRun, history, listed
 from ..past.deletion import delete, refuse, size
-from ..past.listing import Past, described, past
 from ..run_folder import RunFolder
 from ..terminal import table
 from .reply import ChatReply
@@ -26,20 +25,20 @@ JUDGED_BY = ("--metric", "--outcome")
 
 def runs(session: ChatSession, argument: str) -> ChatReply:
     """List the runs, newest first."""
-    found = past(session.out)
+    found = history(session.out)
     if not found:
         return ChatReply(f"There are no runs in {session.out} yet.", opens="runs")
     lines = [table(HEADER, [row(one) for one in found[:MOST_LISTED]])]
     lines += [f"... and {len(found) - MOST_LISTED} older ones."] if len(found) > MOST_LISTED else []
-    lines += [f"{one.folder.name}: {one.note}" for one in found[:MOST_LISTED] if one.note]
+    lines += [f"{Path(one.folder).name}: {one.note}" for one in found[:MOST_LISTED] if one.note]
     return ChatReply("```text\n" + "\n".join(lines) + "\n```", opens="runs")
 
 
-def row(one: Past) -> tuple[str, ...]:
+def row(one: ListedRun) -> tuple[str, ...]:
     """Give one run as the cells of a table."""
-    command = one.listed.command
+    command = one.command
     short = command if len(command) <= LONGEST_COMMAND else f"...{command[3 - LONGEST_COMMAND :]}"
-    return one.when, one.listed.verdict, one.listed.factor or "", one.ratio, short, one.folder.name
+    return *one.cells, short, Path(one.folder).name
 
 
 def open_run(session: ChatSession, argument: str) -> ChatReply:
@@ -50,11 +49,11 @@ def open_run(session: ChatSession, argument: str) -> ChatReply:
     places = [_place(session, word) for word in words]
     if len(places) > 1 or not _is_run(places[0]):
         return open_files(session, places, metric)
-    one = described(listed(places[0]))
+    one = listed(places[0])
     if not (one.can_open or one.can_resume):
-        raise VgoError(f"{one.folder.name} cannot be opened. {one.note}")
+        raise VgoError(f"{Path(one.folder).name} cannot be opened. {one.note}")
     session.open(RunFolder(places[0]))
-    said = one.listed.verdict if one.state == "finished" else one.note
+    said = one.verdict if one.state == "finished" else one.note
     return ChatReply(f"{one.folder}: {said}", opens="run")
 
 

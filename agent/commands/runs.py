@@ -42,7 +42,5 @@ The newest comes first. RATIO is what decided: the spread with the mitigation, a
 
 
 def _row(one: ListedRun) -> tuple[str, ...]:
-    when = one.when[:16].replace("T", " ")
-    ratio = "" if one.ratio is None else f"{one.ratio:.2g}"
     command = one.command if len(one.command) <= LONGEST_COMMAND else f"{one.command[: LONGEST_COMMAND - 3]}..."
-    return when, one.verdict, one.factor or "", ratio, command, one.folder
+    return *one.cells, command, one.folder

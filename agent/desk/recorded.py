@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
 
+if TYPE_CHECKING:
+    from ...tools.recorded_comparison.compare import Contrasted
+
+HEADER = ("RUNS OF", "RUNS", "MEDIAN", "SD", "SPREAD RATIO", "VERDICT")
 MOST_ARMS = 12
 MOST_DRAWN = 20_000
 """Outcomes of an arm that are handed on; of more, as many, evenly spread over the sorted ones."""
@@ -19,20 +23,39 @@ def recorded(paths: list[str], metric: str = "") -> dict[str, Any]:
     if len(paths) == 1:
         return _alone(Path(paths[0]), metric)
     from ...tools.claim import in_a_word
-    from ..past.side_by_side import HEADER, side_by_side
+    from ...tools.recorded.read import read
+    from ...tools.recorded_comparison.arms import Contrast
+    from ...tools.recorded_comparison.compare import contrast
+    from ..report.comparison import text
 
-    found = side_by_side([Path(path) for path in paths], metric or None)
+    found, compared = contrast([read(Path(path), (), None) for path in paths], Contrast(metric=metric or None))
+    words, values = text(found), {found.baseline: compared.baseline, **compared.others}
     return {
-        "headline": found.headline,
-        "words": found.words,
-        "header": list(HEADER),
-        "rows": [list(row) for row in found.rows],
-        "unit": found.found.unit,
-        "metric": found.found.metric,
-        "arms": {name: _thinned(values) for name, values in found.values.items()},
-        "ratios": {arm.name: [*_spread(arm.spread), in_a_word(arm.spread)] for arm in found.found.arms},
-        "lower_is_better": found.found.lower_is_better,
+        "headline": words.partition("\n")[0],
+        "words": words,
+        "header": HEADER,
+        "rows": _rows(found, {name: str(len(runs)) for name, runs in values.items()}),
+        "unit": found.unit,
+        "metric": found.metric,
+        "arms": {name: _thinned(runs) for name, runs in values.items()},
+        "ratios": {arm.name: [*_spread(arm.spread), in_a_word(arm.spread)] for arm in found.arms},
+        "lower_is_better": found.lower_is_better,
     }
+
+
+def _rows(found: Contrasted, runs: Mapping[str, str]) -> list[list[str]]:
+    """One row an arm, the baseline first."""
+    from ...tools.claim import in_a_word, interval
+    from ..report.numbers import quantity
+
+    median, sd = (found.arms[0].described.ratio(name).baseline for name in ("median", "sd"))
+    first = [quantity(median, found.unit), quantity(sd, found.unit), "1", "baseline"]
+    rows = [[found.baseline, runs[found.baseline], *first]]
+    for arm in found.arms:
+        median, sd = (arm.described.ratio(name).other for name in ("median", "sd"))
+        told = [quantity(median, found.unit), quantity(sd, found.unit), interval(arm.spread), in_a_word(arm.spread)]
+        rows.append([arm.name, runs[arm.name], *told])
+    return rows
 
 
 def export(run: str, path: str) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Runs that were made before: what each was, two of them side by side, and taking one away; no screen."""
+"""Taking away a run that was made before; no screen."""

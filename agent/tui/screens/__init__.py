@@ -39,10 +39,9 @@ def _recorded(screen: SessionScreen, reply: ChatReply) -> None:
 
 def _delete(screen: SessionScreen, reply: ChatReply) -> None:
     from ...history import listed
-    from ...past.listing import described
     from .delete import DeleteScreen
 
-    _say_given(screen, DeleteScreen(described(listed(Path(reply.about[0])))))
+    _say_given(screen, DeleteScreen(listed(Path(reply.about[0]))))
 
 
 def _copy(screen: SessionScreen, reply: ChatReply) -> None:

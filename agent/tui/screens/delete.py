@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from shlex import quote
 from typing import ClassVar
 
@@ -11,8 +12,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import HorizontalGroup, VerticalGroup
 from textual.widgets import Button, Static
 
+from ...history import ListedRun
 from ...past.deletion import size
-from ...past.listing import Past
 from ...terminal import printable
 from ..widgets.keys import Keys
 from .dialog import Dialog
@@ -31,17 +32,17 @@ class DeleteScreen(Dialog[str]):
     DeleteScreen Button { margin: 0 1 0 0; min-width: 8; height: 1; border: none; }
     """
 
-    def __init__(self, one: Past) -> None:
+    def __init__(self, one: ListedRun) -> None:
         super().__init__()
         self._one = one
 
     def compose(self) -> ComposeResult:
         one = self._one
-        made = f" of {one.when}" if one.when else ""
+        made = f" of {one.minute}" if one.when else ""
         lines = [
             f"Delete the run{made}?",
-            f"  {one.listed.command or 'unknown command'}: {one.listed.verdict}",
-            f"  {one.folder}, {size(one.folder) / 1e6:.1f} MB",
+            f"  {one.command or 'unknown command'}: {one.verdict}",
+            f"  {one.folder}, {size(Path(one.folder)) / 1e6:.1f} MB",
             "It cannot be had back.",
         ]
         with VerticalGroup():
@@ -52,4 +53,4 @@ class DeleteScreen(Dialog[str]):
         yield Keys()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(f"/delete {quote(str(self._one.folder))} yes" if event.button.id == "delete" else "")
+        self.dismiss(f"/delete {quote(self._one.folder)} yes" if event.button.id == "delete" else "")

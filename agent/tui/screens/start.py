@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Static
 
 from ....knowledge.errors import VgoError
 from ...chat.past_runs import HEADER, row
-from ...past.listing import Past, past
+from ...history import ListedRun, history
 from ...terminal import printable
 from ..widgets.keys import Keys
 from .dialog import Dialog
@@ -49,7 +49,7 @@ class StartScreen(Dialog[str]):
     def __init__(self, session: ChatSession) -> None:
         super().__init__()
         self._session = session
-        self._runs: list[Past] = []
+        self._runs: list[ListedRun] = []
         self._marked: list[str] = []
 
     def compose(self) -> ComposeResult:
@@ -67,12 +67,12 @@ class StartScreen(Dialog[str]):
     def read(self) -> None:
         """Read the folder anew."""
         try:
-            found, failure = past(self._session.out), ""
+            found, failure = history(self._session.out), ""
         except VgoError as error:
             found, failure = [], str(error)
         self.app.call_from_thread(self._fill, found, failure)
 
-    def _fill(self, found: list[Past], failure: str = "") -> None:
+    def _fill(self, found: list[ListedRun], failure: str = "") -> None:
         self._runs = found
         names = [str(one.folder) for one in found]
         self._marked = [name for name in self._marked if name in names]
@@ -94,11 +94,11 @@ class StartScreen(Dialog[str]):
 
     def _note(self, words: str = "") -> None:
         one = self._current
-        about = f"{one.listed.command}. {one.note}" if one and one.note else (one.listed.command if one else "")
+        about = f"{one.command}. {one.note}" if one and one.note else (one.command if one else "")
         self.query_one("#note", Static).update(Text(printable(words or about or TOLD)))
 
     @property
-    def _current(self) -> Past | None:
+    def _current(self) -> ListedRun | None:
         at = self.query_one(DataTable).cursor_row
         return self._runs[at] if 0 <= at < len(self._runs) else None
 
@@ -153,5 +153,5 @@ class StartScreen(Dialog[str]):
         from ...chat.actions import do
 
         reply = do(self._session, line)
-        found = past(self._session.out)
+        found = history(self._session.out)
         self.app.call_from_thread(self._fill, found, reply.text)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.agent.desk.recorded import recorded
+from vgo_agent.agent.history import ListedRun, history
 from vgo_agent.agent.past.deletion import delete, is_held
-from vgo_agent.agent.past.listing import Past, past
-from vgo_agent.agent.past.side_by_side import listed, side_by_side
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session import held
 from vgo_agent.knowledge.errors import VgoError
@@ -23,8 +23,8 @@ def run(tmp_path: Path) -> Path:
     return written(MAKERS["confirmed"](), tmp_path / "vgo-runs" / "made")
 
 
-def only(run: Path) -> Past:
-    (one,) = past(run.parent)
+def only(run: Path) -> ListedRun:
+    (one,) = history(run.parent)
     return one
 
 
@@ -39,7 +39,7 @@ def changed(run: Path, **more: object) -> None:
 def test_a_finished_run_can_be_opened_and_not_resumed(run: Path) -> None:
     one = only(run)
     assert (one.state, one.note, one.can_open, one.can_resume) == ("finished", "", True, False)
-    assert one.listed.verdict == "cause explained, remedy confirmed" and one.ratio
+    assert one.verdict == "cause explained, remedy confirmed" and one.ratio
 
 
 def test_a_run_that_was_cut_off_says_that_it_can_be_resumed(run: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_run_that_was_cut_off_says_that_it_can_be_resumed(run: Path) -> None:
 def test_a_folder_of_a_newer_version_is_named_so(run: Path) -> None:
     changed(run, format=99, colour="green")
     one = only(run)
-    assert (one.state, one.listed.verdict, one.can_open) == ("newer", "(newer)", False)
+    assert (one.state, one.verdict, one.can_open) == ("newer", "(newer)", False)
     assert "format 99" in one.note and "newer vgo-agent" in one.note
 
 
@@ -67,7 +67,7 @@ def test_a_folder_that_is_no_run_and_one_that_never_began(tmp_path: Path) -> Non
     (tmp_path / "vgo-runs" / "other").mkdir(parents=True)
     (tmp_path / "vgo-runs" / "early").mkdir()
     (tmp_path / "vgo-runs" / "early" / "request.json").write_text("{}")
-    states = {one.folder.name: (one.state, one.can_resume) for one in past(tmp_path / "vgo-runs")}
+    states = {Path(one.folder).name: (one.state, one.can_resume) for one in history(tmp_path / "vgo-runs")}
     assert states == {"other": ("broken", False), "early": ("empty", True)}
 
 
@@ -83,7 +83,7 @@ def test_a_run_that_another_works_on_is_going_on_and_stays(run: Path) -> None:
 def test_deleting_takes_the_folder_and_leaves_the_rest(run: Path) -> None:
     beside = written(MAKERS["confirmed"](), run.parent / "beside")
     assert delete(run) > 0
-    assert [one.folder for one in past(run.parent)] == [beside]
+    assert [Path(one.folder) for one in history(run.parent)] == [beside]
     assert list(run.parent.iterdir()) == [beside]
 
 
@@ -100,28 +100,27 @@ def test_what_is_no_run_is_not_deleted(tmp_path: Path, run: Path) -> None:
 
 
 def test_a_folder_without_runs_lists_none(tmp_path: Path) -> None:
-    assert past(tmp_path / "nothing") == []
+    assert history(tmp_path / "nothing") == []
 
 
-def table(path: Path, values: list[float]) -> Path:
+def table(path: Path, values: list[float]) -> str:
     path.write_text("time_s\n" + "".join(f"{value}\n" for value in values))
-    return path
+    return str(path)
 
 
 def test_files_are_held_side_by_side_the_first_one_the_baseline(tmp_path: Path) -> None:
     wide = table(tmp_path / "wide.csv", [1 + (k * 7 % 40) / 40 for k in range(120)])
     tight = table(tmp_path / "tight.csv", [1 + (k * 7 % 40) / 400 for k in range(120)])
-    compared = side_by_side([wide, tight])
-    assert compared.headline.startswith("STEADIER: tight.csv against wide.csv")
-    assert list(compared.values) == ["wide.csv", "tight.csv"]
-    assert [row[-1] for row in compared.rows] == ["baseline", "steadier"]
-    assert "SPREAD RATIO" in listed(compared)
-    three = side_by_side([wide, tight, table(tmp_path / "third.csv", [1.0 + k % 3 / 10 for k in range(120)])])
-    assert len(three.rows) == 3
+    compared = recorded([wide, tight])
+    assert compared["headline"].startswith("STEADIER: tight.csv against wide.csv")
+    assert list(compared["arms"]) == ["wide.csv", "tight.csv"]
+    assert [row[-1] for row in compared["rows"]] == ["baseline", "steadier"]
+    assert "SPREAD RATIO" in compared["header"]
+    three = recorded([wide, tight, table(tmp_path / "third.csv", [1.0 + k % 3 / 10 for k in range(120)])])
+    assert len(three["rows"]) == 3
 
 
-def test_one_file_alone_or_none_that_is_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(VgoError, match="name a second one"):
-        side_by_side([tmp_path / "a.csv"])
-    with pytest.raises(VgoError, match="a.csv"):
-        side_by_side([tmp_path / "a.csv", tmp_path / "b.csv"])
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    for names in (["a.csv"], ["a.csv", "b.csv"]):
+        with pytest.raises(VgoError, match="a.csv"):
+            recorded([str(tmp_path / name) for name in names])
