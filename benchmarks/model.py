@@ -211,9 +211,7 @@ def explained(model: Path, many: int) -> Said:
                         continue
                     said.seconds.append(time.perf_counter() - began)
                     raw = watched.seen[-1].answer
-                    said.claims.append(
-                        claims(str(raw["text"]), raw["ended"] != "stop", answer, speaker.offered[-1], known)
-                    )
+                    said.claims.append(claims(str(raw["text"]), raw["ended"] != "stop", answer, speaker.offered[-1]))
                     if len(said.claims) >= many:
                         return said
     return said

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vgo_agent.agent.answers.answer import QuestionAnswer
-from vgo_agent.agent.answers.checker import Objection, objections, sentences
+from vgo_agent.agent.answers.checker import objections, sentences
 from vgo_agent.agent.answers.fact import CitableFact
-from vgo_agent.agent.answers.speaker import SentenceChoice, Speaker
+from vgo_agent.agent.answers.speaker import Speaker
 from vgo_agent.agent.planners.base import View, menu
-from vgo_agent.agent.planners.state import quoted
-from vgo_agent.knowledge.loader import Knowledge
 from vgo_agent.tools.base import ToolError
 from vgo_agent.tools.registry import TOOLS
 
@@ -90,22 +88,22 @@ class Overheard(Speaker):
     offered: list[Sequence[CitableFact]] = field(default_factory=list)
 
     def choose(
-        self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], known: Knowledge, prompt: str
-    ) -> tuple[list[SentenceChoice], list[Objection]]:
+        self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], prompt: str
+    ) -> list[CitableFact]:
         """Choose, and keep them."""
         self.offered.append((*direct, *more))
-        return super().choose(question, direct, more, known, prompt)
+        return super().choose(question, direct, more, prompt)
 
 
 class Claims(NamedTuple):
     """What one explanation claims, and what of it nothing bears out."""
 
     sentences: int
-    """Written by the model, without the last where that was cut off."""
+    """Written by the model: references, each with the words before it; without the last where that was cut off."""
     objected: int
-    """Of those, sentences that the checker objects to in what was written."""
+    """Of those, the ones that are no reference alone, or one to a fact that was not offered."""
     dropped: int
-    """Sentences that were not let through, without the last where that was cut off."""
+    """Sentences that the checker did not let through."""
     shown: int
     """Sentences of the answer as it is shown that the checker objects to."""
     numbers: int
@@ -117,29 +115,23 @@ class Claims(NamedTuple):
         return self.objected + self.dropped + self.shown + self.numbers
 
 
-def claims(text: str, cut: bool, answer: QuestionAnswer, offered: Sequence[CitableFact], known: Knowledge) -> Claims:
+def claims(text: str, cut: bool, answer: QuestionAnswer, offered: Sequence[CitableFact]) -> Claims:
     """Judge the raw text of an explanation, and the answer that was made of it."""
-    written = list(sentences(text))
-    last = written.pop() if cut and written and not written[-1].endswith(".") else ""
-    dropped = [one for one in answer.dropped if not last or one.sentence != quoted(last, 160)]
+    written, listed = list(sentences(text)), {f"[{fact.tag}]" for fact in offered}
+    if cut and written and written[-1] not in listed:
+        written.pop()
     return Claims(
         len(written),
-        sum(not _stands(sentence, offered, known) for sentence in written),
-        len(dropped),
-        len(objections(answer.prose, answer.facts, known)),
-        sum(len(NUMBER.findall(REFERENCES.sub("", sentence))) for sentence in written) + _foreign(answer),
+        sum(one not in listed for one in written),
+        len(answer.dropped),
+        len(objections(answer.prose, answer.facts)),
+        sum(len(NUMBER.findall(REFERENCES.sub("", one))) for one in written) + _foreign(answer),
     )
-
-
-def _stands(sentence: str, offered: Sequence[CitableFact], known: Knowledge) -> bool:
-    """Ask the checker, with the capital at the beginning and without: a name is taken away as it is written."""
-    begun = (sentence, sentence[:1].lower() + sentence[1:])
-    return any(not objections(one, offered, known) for one in begun)
 
 
 def _foreign(answer: QuestionAnswer) -> int:
     """Count numbers that the fact of their sentence does not have."""
     return sum(
-        len(set(NUMBER.findall(REFERENCES.sub("", one.text))) - set(NUMBER.findall(one.fact.shown)))
+        len(set(NUMBER.findall(REFERENCES.sub("", one.text))) - set(NUMBER.findall(one.fact.text)))
         for one in answer.spoken
     )

@@ -11,7 +11,7 @@ from typing import Any
 from ...prompts.render import render
 from ..terminal import WIDTH
 from .checker import Objection
-from .fact import START, CitableFact, SuggestedCommand
+from .fact import START, CitableFact, SuggestedCommand, sentence
 from .intents import ParsedQuestion
 
 TEMPLATES = "templates"
@@ -21,11 +21,14 @@ TEMPLATES = "templates"
 class AnswerSentence:
     """One sentence."""
 
-    text: str
-    """With its reference."""
     fact: CitableFact
     added: bool = False
     """It answers directly and the model had passed it over."""
+
+    @property
+    def text(self) -> str:
+        """With its reference."""
+        return sentence(self.fact)
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class QuestionAnswer:
     spoken: tuple[AnswerSentence, ...] = ()
     steps: tuple[SuggestedCommand, ...] = ()
     dropped: tuple[Objection, ...] = ()
-    """What a model wrote that could not stand."""
+    """What the checker did not let pass."""
     passed_over: str = ""
     """Why a model that was to speak does not; empty: it does, or there is none."""
     left_out: int = 0
@@ -104,9 +107,7 @@ class QuestionAnswer:
         if self.left_out:
             yield f"{self.left_out} more {'is' if self.left_out == 1 else 'are'} in the report."
         if self.dropped:
-            first = "the first " if len(self.dropped) > 1 else ""
-            why = f"{first}since {self.dropped[0].why}"
-            yield f"{_counted(self.dropped)} of the model {_were(self.dropped)} dropped, {why}."
+            yield f"{_counted(self.dropped)} {_were(self.dropped)} dropped, since {self.dropped[0].why}."
         if self.passed_over:
             yield f"The model was passed over: {self.passed_over}."
         if added := [one for one in self.spoken if one.added]:

@@ -1,7 +1,7 @@
 """A conversation over one finished run: each question is answered from the record and from what is known.
 
-Without a model the first wording of each fact is taken, in the order of the material. With one, the model chooses (see
-`written.py`). Either way the sentences are made here, and an answer says who has formulated it.
+Without a model the facts are told in the order of the material. With one, the model chooses among them (see
+`speaker.py`). Either way the sentences are those of the facts, and an answer says who has chosen.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..record import FinishedRun
 from ..report.evidence import gather
 from .answer import TEMPLATES, AnswerSentence, QuestionAnswer
 from .checker import Objection, objections
-from .fact import CitableFact, FactDraft, numbered, sentence
+from .fact import CitableFact, numbered
 from .intents import ParsedQuestion, Sources, understood
 from .material import Material, material
 from .near import Near
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
-from .speaker import NotSpoken, SentenceChoice, Speaker
+from .speaker import NotSpoken, Speaker
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index
@@ -84,59 +84,45 @@ class Conversation:
         """Give what is known its references, in the order in which it comes; nothing is said twice."""
         first = gathered.direct[:MOST_DIRECT]
         rest = gathered.more
-        if any(not isinstance(one, CitableFact) for one in (*first, *rest)):
+        if any(not one.tag for one in (*first, *rest)):
             rest = (*rest, *other_knowledge(self.recorded_knowledge, self.facts.evidence))
-        drafts = [one for one in (*first, *rest) if not isinstance(one, CitableFact)]
-        named = numbered(drafts, "k", self.facts.events)
-        placed = [one if isinstance(one, CitableFact) else next(named) for one in (*first, *rest)]
-        direct = {fact.wordings: fact for fact in reversed(placed[: len(first)])}
-        more = {fact.wordings: fact for fact in reversed(placed[len(first) :]) if fact.wordings not in direct}
+        named = numbered((one for one in (*first, *rest) if not one.tag), "k", self.facts.events)
+        placed = [one if one.tag else next(named) for one in (*first, *rest)]
+        direct = {fact.text: fact for fact in reversed(placed[: len(first)])}
+        more = {fact.text: fact for fact in reversed(placed[len(first) :]) if fact.text not in direct}
         return tuple(direct.values())[::-1], tuple(more.values())[::-1]
 
     def _formulated(
         self, asked: ParsedQuestion, direct: tuple[CitableFact, ...], more: tuple[CitableFact, ...], gathered: Material
     ) -> QuestionAnswer:
-        """Let the model choose where there is one and what it wrote stands; else take the templates."""
-        plain = QuestionAnswer(asked, TEMPLATES, tuple(map(_plain, (*direct, *more[: gathered.most_more]))))
+        """Let the model choose where there is one; else take what is first."""
+        plain = QuestionAnswer(asked, TEMPLATES, tuple(map(AnswerSentence, (*direct, *more[: gathered.most_more]))))
         if self.speaker is None:
             return plain
         try:
-            chosen, dropped = self.speaker.choose(asked.question, direct, more, self.run.knowledge, gathered.prompt)
+            chosen = self.speaker.choose(asked.question, direct, more, gathered.prompt)
         except NotSpoken as silent:
             return replace(plain, passed_over=str(silent))
-        if not chosen:
-            return replace(plain, passed_over="nothing that it wrote could stand", dropped=tuple(dropped))
-        said = {one.fact.tag for one in chosen}
-        added = (replace(_plain(fact), added=True) for fact in direct if fact.tag not in said)
+        added = (AnswerSentence(fact, added=True) for fact in direct if fact not in chosen)
         ahead = {_said(one) for one in gathered.leading}
         spoken = sorted(
-            (*map(_put, chosen), *added),
+            (*map(AnswerSentence, chosen), *added),
             key=lambda one: (_said(one.fact) not in ahead, one.fact.kind != "verdict"),
         )
-        return QuestionAnswer(asked, self.speaker.name, tuple(spoken), dropped=tuple(dropped))
+        return QuestionAnswer(asked, self.speaker.name, tuple(spoken))
 
     def _checked(self, answer: QuestionAnswer) -> QuestionAnswer:
         """Let the checker go over the text, whoever has written it; what it objects to is not said."""
-        found = objections(answer.prose, answer.facts, self.run.knowledge)
+        found = objections(answer.prose, answer.facts)
         wrong = {one.sentence for one in found}
         kept = tuple(one for one in answer.spoken if " ".join(one.text.split()) not in wrong)
-        told = (Objection(quoted(one.sentence), one.why) for one in found)
-        return replace(answer, spoken=kept, dropped=(*answer.dropped, *told))
+        told = tuple(Objection(quoted(one.sentence), one.why) for one in found)
+        return replace(answer, spoken=kept, dropped=told)
 
 
-def _said(one: FactDraft) -> tuple[str, str]:
+def _said(one: CitableFact) -> tuple[str, str]:
     """Tell facts apart before and after they have their references."""
-    return one.kind, one.name.key
-
-
-def _plain(fact: CitableFact) -> AnswerSentence:
-    return AnswerSentence(sentence(fact.shown, (fact.tag,), fact.name.shown), fact)
-
-
-def _put(one: SentenceChoice) -> AnswerSentence:
-    """Make the sentence anew from the fact: nothing is copied from what the model wrote. A verdict comes first."""
-    connective = "" if one.fact.kind == "verdict" else one.connective
-    return AnswerSentence(sentence(one.wording.shown, (one.fact.tag,), one.fact.name.shown, connective), one.fact)
+    return one.kind, one.key
 
 
 GateQuestion = Mapping[str, Any]

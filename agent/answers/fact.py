@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ...prompts.render import render
@@ -17,87 +17,56 @@ START = "start"
 """In the place of a call: the event that a run begins with, which holds the limits and the survey."""
 
 
-class Wording(NamedTuple):
-    """One way to say it, without the reference and without the last stop."""
-
-    written: str
-    """As a model may write it: without digits, quotation marks and brackets, and without any name from outside."""
-    clause: str
-    """The same with the name in full."""
-    shown: str
-    """The clause and its details."""
-
-
 @dataclass(frozen=True)
-class FactDraft:
-    """A fact before it has its place in a list."""
+class CitableFact:
+    """One thing that may be said, under the reference that everybody cites it by."""
 
     kind: str
-    """Of the statement: a template of that name."""
-    name: Name = NOBODY
-    detail: str = ""
-    """Numbers, or the words of an entry, of the record or of the program; the latter quoted."""
+    text: str
+    """The sentence without its reference and last stop; names and words from outside are quoted."""
+    key: str = ""
+    """Of the factor or mitigation that it is about; empty where it is about none."""
     calls: tuple[str, ...] = ()
     """Of the run, that it rests on."""
     sources: tuple[str, ...] = ()
     """Of what is known, that it rests on."""
-    affirmed: bool | None = None
-    """Whether its words begin with something that is so, or with something that is not; None: neither can be asked."""
-    words: Mapping[str, Any] = field(default_factory=dict)
-    """What else the template asks for."""
-    decided: tuple[int, ...] = ()
-    """Where the calls were decided, by number of the event, where it rests on that and not on how they ended."""
+    events: tuple[int, ...] = ()
+    """Where the calls ended, by number of the event in the transcript, or were decided."""
+    decided: bool = False
+    """It rests on how the calls were decided, and not on how they ended."""
+    tag: str = ""
+    """`f1`, `f2`, ... of the run; `k1`, ... of what is known, as far as a question asks for it; empty: not numbered."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CitableFact(FactDraft):
-    """One thing that may be said, under the reference that everybody cites it by."""
+def stated(
+    kind: str,
+    name: Name = NOBODY,
+    detail: str = "",
+    calls: Sequence[str] = (),
+    sources: Sequence[str] = (),
+    **words: Any,
+) -> CitableFact:
+    """State a fact by the template of its kind, and its detail: numbers, or the words of an entry or of the record.
 
-    tag: str
-    """`f1`, `f2`, ... of the run; `k1`, ... of what is known, as far as a question asks for it."""
-    wordings: tuple[Wording, ...]
-    events: tuple[int, ...]
-    """Where the calls ended, by number of the event in the transcript; where they were decided if it is `decided`."""
-
-    @property
-    def key(self) -> str:
-        """Of the factor or mitigation that it is about; empty where it is about none."""
-        return self.name.key
-
-    @property
-    def shown(self) -> str:
-        """The first wording, with its details."""
-        return self.wordings[0].shown
-
-
-def numbered(drafts: Iterable[FactDraft], letter: str, events: Mapping[str, int]) -> Iterator[CitableFact]:
-    """Give each its reference, in their order."""
-    for place, draft in enumerate(drafts, start=1):
-        calls = tuple(dict.fromkeys(draft.calls))
-        yield CitableFact(
-            **{**vars(draft), "calls": calls},
-            tag=f"{letter}{place}",
-            wordings=tuple(_wordings(draft)),
-            events=draft.decided or tuple(events[call] for call in calls if call in events),
-        )
-
-
-def sentence(clause: str, tags: Sequence[str], name: str = "", connective: str = "") -> str:
-    """Make one sentence of a clause; a name keeps the letters that it has."""
-    if not connective and not (name and clause.startswith(name)):
+    `words` are what else the template asks for. Whatever comes from outside has to be quoted.
+    """
+    clause = " ".join(render(f"statement/{kind}.txt.j2", it=name.shown, **words).split())
+    if not (name.shown and clause.startswith(name.shown)):
         clause = clause[:1].upper() + clause[1:]
-    return f"{connective}{clause} [{', '.join(tags)}]."
+    text = f"{clause}: {detail}" if detail else clause
+    return CitableFact(kind, text, name.key, tuple(dict.fromkeys(calls)), tuple(sources))
 
 
-def _wordings(draft: FactDraft) -> Iterator[Wording]:
-    shown, written = (_lines(draft, name) for name in (draft.name.shown, draft.name.written))
-    for clause, plain in zip(shown, written, strict=True):
-        yield Wording(plain, clause, f"{clause}: {draft.detail}" if draft.detail else clause)
+def numbered(facts: Iterable[CitableFact], letter: str, events: Mapping[str, int]) -> Iterator[CitableFact]:
+    """Give each its reference, in their order."""
+    for place, fact in enumerate(facts, start=1):
+        ends = tuple(events[call] for call in fact.calls if call in events)
+        yield replace(fact, tag=f"{letter}{place}", events=fact.events or ends)
 
 
-def _lines(draft: FactDraft, it: str) -> list[str]:
-    text = render(f"statement/{draft.kind}.txt.j2", it=it, **draft.words)
-    return [line.strip() for line in text.splitlines() if line.strip()]
+def sentence(fact: CitableFact) -> str:
+    """Write a fact with its reference."""
+    return f"{fact.text} [{fact.tag}]."
 
 
 class SuggestedCommand(NamedTuple):

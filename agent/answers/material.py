@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...knowledge.passages import KnowledgePassage
 from . import fact, of_known, of_terms
 from .cues import Intent
-from .fact import FactDraft, SuggestedCommand
+from .fact import CitableFact, SuggestedCommand
 from .intents import ParsedQuestion, matter
 from .near import Near
 from .of_run import RunFacts
@@ -25,16 +25,16 @@ Search = Callable[[str], Sequence[KnowledgePassage]]
 class Material:
     """Facts and commands, before those of what is known have their references."""
 
-    direct: tuple[FactDraft, ...] = ()
+    direct: tuple[CitableFact, ...] = ()
     """All of them are said, whoever writes."""
-    more: tuple[FactDraft, ...] = ()
+    more: tuple[CitableFact, ...] = ()
     """May be said."""
     steps: tuple[SuggestedCommand, ...] = ()
     prompt: str = "answer"
     """Of a model: a template of that name."""
     most_more: int = 4
     """Facts beside the direct ones, where no model chooses."""
-    leading: tuple[FactDraft, ...] = ()
+    leading: tuple[CitableFact, ...] = ()
     """The first of the direct ones: how what the question names stands in this run. Nothing is said before them."""
 
 
@@ -46,7 +46,7 @@ def material(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -
     first = tuple(of_known.stands(asked, run))
     rest = [one for one in found.direct if one not in first]
     keys = {name.partition(":")[2] for name in asked.names}
-    rest.sort(key=lambda one: one.name.key not in keys)
+    rest.sort(key=lambda one: one.key not in keys)
     return replace(found, direct=(*first, *rest), leading=first)
 
 
@@ -62,17 +62,17 @@ def _why(run: RunFacts) -> Material:
     """The verdict first, for many read no further; then what it rests on, and how the factor makes runs slow."""
     suspects = run.of("suspect", "contrary")
     keys = [fact.key for fact in suspects[:1] if fact.key]
-    reached = run.of("relative", key=run.winner) if run.winner else ()
-    direct = (*run.of("verdict"), *reached, *suspects[:1], *run.of("others"), *run.of("moved")[:1])
-    others: tuple[FactDraft, ...] = (
-        *(draft for key in keys for draft in of_known.in_short(key, run.evidence)),
+    reached = (*run.of("relative", key=run.winner), *run.of("tried", key=run.winner)) if run.winner else ()
+    direct = (*run.of("verdict"), *reached, *suspects[:1], *run.of("others"))
+    others: tuple[CitableFact, ...] = (
+        *(of_known.what(f"factor:{key}", run.evidence, short=True) for key in keys),
         *run.of("baseline", "cut"),
         *suspects[1:MOST_OTHERS],
         *run.of("not_visible")[:MOST_OTHERS],
         *run.of("hidden", "warning"),
     )
     proposed = [*map(fact.explain, keys), *_ready(run)[:1], fact.report(run.evidence)]
-    return Material(direct, others, tuple(proposed), "explain", FEW)
+    return Material(direct, others, tuple(proposed), "explain", 1 if reached else FEW)
 
 
 def _tried(run: RunFacts) -> Material:
@@ -84,7 +84,7 @@ def _sure(run: RunFacts) -> Material:
     won = run.of("tried", "relative", key=run.winner) if run.winner else ()
     direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
     seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
-    more: tuple[FactDraft, ...] = (*seen, of_known.elsewhere())
+    more: tuple[CitableFact, ...] = (*seen, of_known.elsewhere())
     return Material(direct, more, tuple(fact.check(run.evidence)))
 
 
@@ -176,7 +176,7 @@ def _effect(asked: ParsedQuestion, run: RunFacts) -> Material:
     for factor in asked.keys("factor") if not keys else ():
         keys += known.factors[factor].mitigations[:MOST_FOUND]
     keys = keys or list(run.tried)
-    direct, more, proposed = list[FactDraft](), list[FactDraft](), list[SuggestedCommand]()
+    direct, more, proposed = list[CitableFact](), list[CitableFact](), list[SuggestedCommand]()
     for key in dict.fromkeys(keys):
         tried = run.of("tried", key=key)
         direct += (*tried, *run.of("relative", key=key)) or of_known.of_mitigation(key, run)
@@ -210,7 +210,7 @@ def _cost(asked: ParsedQuestion, run: RunFacts) -> Material:
     entries = [draft for key in keys if key in known for draft in of_known.when(known[key], run.evidence)]
     hurts = [draft for draft in entries if draft.kind == "hurts"]
     back = [fact for key in keys for fact in run.of("put_back", key=key)]
-    direct_all: tuple[FactDraft, ...] = (*direct, *hurts) or run.of("nothing_tried")
+    direct_all: tuple[CitableFact, ...] = (*direct, *hurts) or run.of("nothing_tried")
     return Material(direct_all, (*back, *run.of("warning")), tuple(map(fact.explain, keys[:1])))
 
 
@@ -219,7 +219,7 @@ def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
     evidence, known = run.evidence, run.evidence.run.knowledge.mitigations
     kept = list(of_known.keep(known[run.winner], evidence)) if run.winner in known else []
     won = run.of("tried", "relative", key=run.winner) if run.winner else ()
-    direct: list[FactDraft] = [
+    direct: list[CitableFact] = [
         *(won or run.of("verdict")),
         *(kept if "keep" in asked.contexts or not asked.contexts else ()),
     ]
@@ -229,7 +229,7 @@ def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
         direct.append(of_known.elsewhere())
     formats = [FORMATS[context] for context in asked.contexts if context in FORMATS] or [""]
     proposed = [fact.export(run.winner, one) for one in formats] if run.winner else _ready(run)
-    more: tuple[FactDraft, ...] = (
+    more: tuple[CitableFact, ...] = (
         *kept,
         *run.of("advice"),
         *run.of("price", key=run.winner or None),
@@ -256,14 +256,13 @@ def _suspect(asked: ParsedQuestion, run: RunFacts) -> Material:
 def _entries(asked: ParsedQuestion, run: RunFacts) -> Material:
     """What something is, and what this run says of it."""
     evidence, known = run.evidence, run.evidence.run.knowledge
-    direct, more = list[FactDraft](), list[FactDraft]()
+    direct, more = list[CitableFact](), list[CitableFact]()
     for key in asked.keys("factor"):
         factor = known.factors[key]
-        direct += (*of_known.what(f"factor:{key}", evidence), *of_known.of_factor(factor, run))
+        direct += (of_known.what(f"factor:{key}", evidence), *of_known.of_factor(factor, run))
         more += (*of_known.shows(factor, evidence), *of_known.cures(factor, evidence))
     for key in asked.keys("mitigation"):
-        direct += of_known.what(f"mitigation:{key}", evidence)
-        direct += of_known.of_mitigation(key, run)
+        direct += (of_known.what(f"mitigation:{key}", evidence), *of_known.of_mitigation(key, run))
         more += of_known.when(known.mitigations[key], evidence)
     keys = [name.partition(":")[2] for name in asked.names]
     return Material(tuple(direct), tuple(more), tuple(map(fact.explain, keys[:1])))

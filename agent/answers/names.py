@@ -9,8 +9,6 @@ from ...knowledge.loader import Knowledge
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 
-PROSE = re.compile(r"[A-Za-z][A-Za-z ,'/+-]*")
-"""A name that a model may write: no digit, no bracket, no quotation mark."""
 PLAIN_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,47}")
 PLAIN_UNIT = re.compile(r"[A-Za-z%/^*-]{0,12}")
 
@@ -21,11 +19,9 @@ class Name(NamedTuple):
     key: str
     """Of the factor or mitigation; empty for what has none."""
     shown: str
-    written: str
-    """As a model writes it."""
 
 
-NOBODY = Name("", "", "")
+NOBODY = Name("", "")
 """Of a fact that is about nothing with a name."""
 
 
@@ -33,18 +29,18 @@ def of_factor(key: str, known: Knowledge) -> Name:
     """Name a factor; one that is not known is a column."""
     factor = known.factors.get(key)
     if factor is None:
-        return Name("", column(key, known), "this column")
-    return Name(key, factor.name, _written(factor.name, "this factor"))
+        return Name("", column(key, known))
+    return Name(key, factor.name)
 
 
 def of_mitigation(key: str, evidence: Evidence) -> Name:
     """Name a mitigation; what a file of the user calls it is not repeated."""
     own, known = evidence.run.plan.own, evidence.run.knowledge.mitigations.get(key)
     if own is not None and own.key == key:
-        return Name(key, f"{key} (of your own file)", "your own mitigation")
+        return Name(key, f"{key} (of your own file)")
     if known is None:
-        return Name("", quoted(key), "this mitigation")
-    return Name(key, f"{key} ({known.name})", _written(known.name, "this mitigation"))
+        return Name("", quoted(key))
+    return Name(key, f"{key} ({known.name})")
 
 
 def column(name: str, known: Knowledge) -> str:
@@ -55,7 +51,3 @@ def column(name: str, known: Knowledge) -> str:
 def unit(words: str) -> str:
     """Give a unit that looks like one; anything else is left out."""
     return words if PLAIN_UNIT.fullmatch(words) else ""
-
-
-def _written(name: str, otherwise: str) -> str:
-    return name if PROSE.fullmatch(name) else otherwise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ...knowledge.passages import KnowledgePassage, cited
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
@@ -13,66 +12,61 @@ from ..commands.alone import tried_here
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from . import names
-from .fact import START, FactDraft
+from .fact import START, CitableFact, stated
 from .intents import ParsedQuestion
 from .near import excerpt
-from .of_run import MOST_WORDS, RunFacts, ranked
+from .of_run import MOST_WORDS, RunFacts, numbers_of, ranked
 
 MOST_SOURCES = 2
 MOST_NAMED = 8
 MOST_QUOTED = 300
 
 
-def what(identity: str, evidence: Evidence) -> Iterator[FactDraft]:
-    """Say what a factor or mitigation is."""
+def what(identity: str, evidence: Evidence, short: bool = False) -> CitableFact:
+    """Say what a factor or mitigation is; `short`: in one sentence."""
     kind, _, key = identity.partition(":")
     known = evidence.run.knowledge
     entry = known.factors[key] if kind == "factor" else known.mitigations[key]
     name = names.of_factor(key, known) if kind == "factor" else names.of_mitigation(key, evidence)
-    yield FactDraft("what", name, _own_words(entry.description, key, evidence), sources=_sources(entry.references, key))
+    words = _own_words(entry.description, key, evidence)
+    return stated("what", name, words.partition(". ")[0] if short else words, sources=_sources(entry.references, key))
 
 
-def in_short(key: str, evidence: Evidence) -> Iterator[FactDraft]:
-    """Say in one sentence what a factor is."""
-    for draft in what(f"factor:{key}", evidence):
-        yield replace(draft, detail=draft.detail.partition(". ")[0])
-
-
-def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[FactDraft]:
+def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[CitableFact]:
     """Name the columns that show a factor."""
     if factor.signals:
         listed = ", ".join(factor.signals[:MOST_NAMED])
-        yield FactDraft(
+        yield stated(
             "shows", names.of_factor(factor.key, evidence.run.knowledge), listed, sources=_sources((), factor.key)
         )
 
 
-def cures(factor: KnownFactor, evidence: Evidence) -> Iterator[FactDraft]:
+def cures(factor: KnownFactor, evidence: Evidence) -> Iterator[CitableFact]:
     """Name what is known against a factor, in the order to try it."""
     if factor.mitigations:
         detail = ", ".join(factor.mitigations[:MOST_NAMED])
         name = names.of_factor(factor.key, evidence.run.knowledge)
-        yield FactDraft("cures", name, detail, sources=_sources(factor.references, factor.key))
+        yield stated("cures", name, detail, sources=_sources(factor.references, factor.key))
 
 
-def when(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
+def when(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
     """Say when a mitigation helps, and when it hurts."""
     name = names.of_mitigation(mitigation.key, evidence)
     sources = _sources(mitigation.references, mitigation.key)
     for kind, text in (("when", mitigation.when), ("hurts", mitigation.hurts)):
-        yield FactDraft(kind, name, _own_words(text, mitigation.key, evidence), sources=sources)
+        yield stated(kind, name, _own_words(text, mitigation.key, evidence), sources=sources)
 
 
-def keep(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
+def keep(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
     """Say what makes it permanent, in the words of its entry."""
     name = names.of_mitigation(mitigation.key, evidence)
     for step in mitigation.steps:
         words = step.removeprefix("To keep it:").strip()
         detail = _own_words(words, mitigation.key, evidence)
-        yield FactDraft("keep", name, detail, sources=_sources((), mitigation.key))
+        yield stated("keep", name, detail, sources=_sources((), mitigation.key))
 
 
-def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
+def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
     """Say whether it could have been tried, by the machine and the program of this run."""
     name, key = names.of_mitigation(mitigation.key, evidence), mitigation.key
     candidate = evidence.candidates.get(key)
@@ -83,14 +77,14 @@ def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
     sources = _sources((), key)
     if reasons:
         words = quoted("; ".join(dict.fromkeys(reasons)), MOST_QUOTED)
-        yield FactDraft("not_here", name, words, (START,), sources, affirmed=False)
+        yield stated("not_here", name, words, (START,), sources)
     elif not by_tool:
-        yield FactDraft("by_person", name, calls=(START,), sources=sources, affirmed=False)
+        yield stated("by_person", name, calls=(START,), sources=sources)
     else:
-        yield FactDraft("here", name, f"scope {mitigation.scope}", (START,), sources)
+        yield stated("here", name, f"scope {mitigation.scope}", (START,), sources)
 
 
-def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[FactDraft]:
+def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[CitableFact]:
     """Hold what a mitigation is for against what goes with the slow runs."""
     known = run.evidence.run.knowledge
     factors = [factor for factor in known.factors.values() if mitigation.key in factor.mitigations]
@@ -100,27 +94,27 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[FactDraft]:
     calls = run.evidence.calls("rank_factors")[-1:] or run.evidence.calls("conclude")[-1:]
     if seen:
         detail = _named(seen)
-        yield FactDraft("may_help", name, detail, calls, sources, affirmed=True)
+        yield stated("may_help", name, detail, calls, sources)
     else:
         detail = f"it is for {_named(factors)}" if factors else ""
-        yield FactDraft("no_sign", name, detail, calls, sources, affirmed=False)
+        yield stated("no_sign", name, detail, calls, sources)
 
 
-def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterator[FactDraft]:
+def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterator[CitableFact]:
     """Cite what a search found, the sentences of it that answer best; nothing where it has none."""
     if passage.kind == "factor":
         name = names.of_factor(passage.key, evidence.run.knowledge)
     elif passage.kind == "mitigation":
         name = names.of_mitigation(passage.key, evidence)
     else:
-        name = names.Name("", f"the note {quoted(passage.title, 120)}", "a note on a paper")
+        name = names.Name("", f"the note {quoted(passage.title, 120)}")
     kind = "note" if passage.kind == "note" else "entry"
     sources = (passage.source,) if passage.source else _sources((), passage.key)
     if said := excerpt(passage.text, question):
-        yield FactDraft(kind, name, said.rstrip("."), sources=sources)
+        yield stated(kind, name, said.rstrip("."), sources=sources)
 
 
-def without_root(evidence: Evidence) -> Iterator[FactDraft]:
+def without_root(evidence: Evidence) -> Iterator[CitableFact]:
     """Name what was found that touches the program only."""
     calls = evidence.calls("look_up") or evidence.calls("conclude")[-1:]
     fitting = [
@@ -129,20 +123,20 @@ def without_root(evidence: Evidence) -> Iterator[FactDraft]:
         if one.scope == "process" and one.automatic and not one.unmet and key in evidence.run.knowledge.mitigations
     ]
     if fitting:
-        yield FactDraft("without_root", detail=", ".join(fitting[:MOST_NAMED]), calls=calls)
+        yield stated("without_root", detail=", ".join(fitting[:MOST_NAMED]), calls=calls)
     else:
-        yield FactDraft("none_without_root", calls=calls, affirmed=False)
+        yield stated("none_without_root", calls=calls)
 
 
-def elsewhere() -> FactDraft:
+def elsewhere() -> CitableFact:
     """Say how far what was proved reaches."""
-    return FactDraft("elsewhere", calls=(START,))
+    return stated("elsewhere", calls=(START,))
 
 
-def other_knowledge(recorded: str, evidence: Evidence) -> Iterator[FactDraft]:
+def other_knowledge(recorded: str, evidence: Evidence) -> Iterator[CitableFact]:
     """Say when the entries of today are not those that the run was made with."""
     if recorded and recorded != evidence.run.knowledge.digest:
-        yield FactDraft("other_knowledge", calls=(START,))
+        yield stated("other_knowledge", calls=(START,))
 
 
 def _own_words(text: str, key: str, evidence: Evidence) -> str:
@@ -162,7 +156,7 @@ def _sources(references: Sequence[Citation], key: str) -> tuple[str, ...]:
     return found or (f"what vgo-agent knows of {key}",)
 
 
-def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[FactDraft]:
+def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[CitableFact]:
     """Say of each name how it stands in this run, mitigations first."""
     for key in asked.keys("mitigation"):
         yield from of_mitigation(key, run)
@@ -170,40 +164,39 @@ def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[FactDraft]:
         yield from of_factor(run.evidence.run.knowledge.factors[key], run)
 
 
-def of_mitigation(key: str, run: RunFacts) -> tuple[FactDraft, ...]:
+def of_mitigation(key: str, run: RunFacts) -> tuple[CitableFact, ...]:
     """Tried, with its numbers; or not tried, with the reason."""
     tried = (*run.of("tried", "relative", key=key), *run.of("levels", key=key))
     if tried:
         return (*tried, *run.of("price", key=key))
-    words = {"met": key in run.evidence.candidates}
     name, calls = names.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]
-    return run.of("untried", key=key) or (FactDraft("never_tried", name, calls=calls, affirmed=False, words=words),)
+    return run.of("untried", key=key) or (stated("never_tried", name, calls=calls, met=key in run.evidence.candidates),)
 
 
-def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[FactDraft, ...]:
+def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[CitableFact, ...]:
     """Ranked, with its numbers; or why it was not."""
     seen = run.of("suspect", "contrary", "not_visible", key=factor.key)
     return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)
 
 
-def _beyond(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
+def _beyond(factor: KnownFactor, run: RunFacts) -> CitableFact | None:
     """Look behind the first of the ranking, which alone are listed."""
     found = (one for one in _ranking(run) if one.factor == factor.key)
     return next((ranked(one, run.evidence) for one in found), None)
 
 
-def _grouped(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
+def _grouped(factor: KnownFactor, run: RunFacts) -> CitableFact | None:
     """Find its column among those that another one stands for."""
-    known = run.evidence.run.knowledge
+    evidence, known = run.evidence, run.evidence.run.knowledge
     for group in _ranking(run):
         if own := [name for name in group.members if factor.place(name)]:
-            found = ranked(group, run.evidence)
-            detail = f"{names.column(own[0], known)}, grouped with {found.name.shown}, {found.detail}"
-            return FactDraft("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
+            other = names.of_factor(group.factor, known).shown
+            detail = f"{names.column(own[0], known)}, grouped with {other}, {numbers_of(group, evidence)}"
+            return stated("grouped", names.of_factor(factor.key, known), detail, evidence.calls("rank_factors")[-1:])
     return None
 
 
-def _unranked(factor: KnownFactor, run: RunFacts) -> FactDraft:
+def _unranked(factor: KnownFactor, run: RunFacts) -> CitableFact:
     """Set aside before, not measured at all, or not looked at."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     name = names.of_factor(factor.key, known)
@@ -212,9 +205,9 @@ def _unranked(factor: KnownFactor, run: RunFacts) -> FactDraft:
     for column, why in aside.items():
         if factor.place(column):
             detail = f"{names.column(column, known)}, {quoted(why, MOST_WORDS)}"
-            return FactDraft("aside", name, detail, calls, affirmed=False)
+            return stated("aside", name, detail, calls)
     kind = "not_ranked" if any(factor.place(column) for column in evidence.columns) else "unmeasured"
-    return FactDraft(kind, name, calls=calls, affirmed=False)
+    return stated(kind, name, calls=calls)
 
 
 def _ranking(run: RunFacts) -> tuple[RankedFactor, ...]:

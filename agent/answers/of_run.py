@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...tools.claim import interval
 from ...tools.rank_factors import RankedFactor
-from ...tools.verdict import Confirmed, Observed, confirmed, factors_found, helpful, title
+from ...tools.verdict import confirmed, factors_found, helpful, title
 from ...tools.verdict_words import headline
 from ..planners.state import quoted
 from ..record import bodies
 from ..report import failing, how
 from ..report.evidence import Evidence
 from ..report.evidence import unit as column_unit
+from ..report.factors import cut
 from ..report.further import steps
 from ..report.mitigations import suspects
 from ..report.numbers import number, p_value, percent, quantity
@@ -23,8 +23,8 @@ from ..report.remarks import findings, warnings
 from ..report.tables import absent
 from ..transcript import Approval, Decision, ToolEnd
 from . import names, of_runs
-from .fact import START, CitableFact, FactDraft, numbered
-from .of_runs import ratios, size, trials
+from .fact import START, CitableFact, numbered, stated
+from .of_runs import trials
 
 MOST_FACTORS = 8
 MOST_WORDS, MOST_OF_VERDICT = 300, 500
@@ -77,51 +77,36 @@ def _events(evidence: Evidence) -> dict[str, int]:
     return {START: 0, **ends} if evidence.run.events else {}
 
 
-def _drafts(evidence: Evidence) -> Iterator[FactDraft]:
+def _drafts(evidence: Evidence) -> Iterator[CitableFact]:
     yield _verdict(evidence)
     yield from _baseline(evidence)
-    yield from of_runs.cut(evidence)
     yield from _factors(evidence)
-    yield from _looked_up(evidence)
     yield from trials(evidence)
     yield from _hidden(evidence)
     yield from _remarks(evidence)
     yield from _failing(evidence)
     yield from _manner(evidence)
     yield from _others(evidence)
+    if told := cut(evidence):
+        yield stated("cut", detail=quoted(told, MOST_WORDS), calls=evidence.calls("label")[-1:])
     yield from of_runs.classes(evidence)
     yield from of_runs.runs(evidence)
     root = evidence.run.machine.root
-    yield FactDraft("rights", calls=(START,), affirmed=root, words={"root": root})
+    yield stated("rights", calls=(START,), root=root)
 
 
-def _verdict(evidence: Evidence) -> FactDraft:
-    """Name the mitigation, or else the factor; with the numbers of what helps, else the headline in quotation marks."""
+def _verdict(evidence: Evidence) -> CitableFact:
+    """Give the headline of the report, about the mitigation that it names, or else the factor."""
     verdict, known = evidence.verdict, evidence.run.knowledge
     parts, proof = factors_found(verdict), helpful(verdict)
     key = proof.mitigation if proof else evidence.run.plan.mitigation
     factor = names.of_factor(parts[0].factor, known) if parts else names.NOBODY
-    detail = ", ".join(_claim(proof, factor.shown, evidence)) if proof else quoted(headline(verdict), MOST_OF_VERDICT)
-    return FactDraft(
-        "verdict",
-        names.of_mitigation(key, evidence) if key else factor,
-        f"{title(verdict)}; {detail}",
-        calls=(*evidence.calls("conclude")[-1:], *verdict.evidence),
-    )
+    name = names.of_mitigation(key, evidence) if key else factor
+    calls = (*evidence.calls("conclude")[-1:], *verdict.evidence)
+    return stated("verdict", name, f"{title(verdict)}; {quoted(headline(verdict), MOST_OF_VERDICT)}", calls)
 
 
-def _claim(proof: Confirmed | Observed, factor: str, evidence: Evidence) -> Iterator[str]:
-    """What is claimed, as the report has it: the p-value is adjusted for all that was confirmed."""
-    if factor:
-        yield f"against {factor}"
-    claim, batch = proof.claim, evidence.confirming
-    yield f"{claim.measure} ratio {interval(claim)} at {percent(claim.level)}, {p_value(claim.p_value)}"
-    if batch and batch.compared:
-        yield ratios(batch.compared.comparison, "sd", "mean", "cv")
-        yield size(batch.compared.comparison)
-
-
-def _baseline(evidence: Evidence) -> Iterator[FactDraft]:
+def _baseline(evidence: Evidence) -> Iterator[CitableFact]:
     measured = evidence.measured
     if measured is None:
         return
@@ -132,30 +117,29 @@ def _baseline(evidence: Evidence) -> Iterator[FactDraft]:
         f"CV {percent(found.cv)}, p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
     )
     calls = evidence.calls("measure")[-1:]
-    words = {"steady": measured.steady, "scatter": not measured.unusable}
-    yield FactDraft("baseline", detail=detail, calls=calls, words=words)
+    yield stated("baseline", detail=detail, calls=calls, steady=measured.steady, scatter=not measured.unusable)
     for finding in findings(measured, unit):
-        yield FactDraft("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
+        yield stated("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
 
 
-def _factors(evidence: Evidence) -> Iterator[FactDraft]:
+def _factors(evidence: Evidence) -> Iterator[CitableFact]:
     ranking = evidence.ranking
     if ranking is None:
         return
     yield from (ranked(factor, evidence) for factor in ranking.factors[:MOST_FACTORS])
     aside = f"{number(len(ranking.set_aside))} columns"
-    yield FactDraft("set_aside", detail=aside, calls=evidence.calls("rank_factors")[-1:])
+    yield stated("set_aside", detail=aside, calls=evidence.calls("rank_factors")[-1:])
 
 
-def ranked(factor: RankedFactor, evidence: Evidence) -> FactDraft:
+def ranked(factor: RankedFactor, evidence: Evidence) -> CitableFact:
     """Say whether the slow runs go with a factor, with its numbers."""
     kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
     name = names.of_factor(factor.factor, evidence.run.knowledge)
     calls = evidence.calls("rank_factors")[-1:]
-    return FactDraft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
+    return stated(kind, name, numbers_of(factor, evidence), calls)
 
 
-def _others(evidence: Evidence) -> Iterator[FactDraft]:
+def _others(evidence: Evidence) -> Iterator[CitableFact]:
     """Name in one sentence what else may make runs slow, beside the first of the ranking."""
     found = evidence.suspects[1:]
     known = evidence.run.knowledge
@@ -165,12 +149,11 @@ def _others(evidence: Evidence) -> Iterator[FactDraft]:
     ]
     if named:
         more = f"; and {len(found) - MOST_FACTORS} more" if len(found) > MOST_FACTORS else ""
-        yield FactDraft(
-            "others", detail="; ".join(named) + more, calls=evidence.calls("rank_factors")[-1:], affirmed=True
-        )
+        yield stated("others", detail="; ".join(named) + more, calls=evidence.calls("rank_factors")[-1:])
 
 
-def _numbers(factor: RankedFactor, evidence: Evidence) -> str:
+def numbers_of(factor: RankedFactor, evidence: Evidence) -> str:
+    """Give the numbers of a factor: its column, how well it tells slow runs from fast, and its medians."""
     unit = names.unit(column_unit(factor.column, evidence.columns))
     medians = f"{quantity(factor.slow_median, unit)} in slow runs and {quantity(factor.fast_median, unit)} in fast ones"
     shown = names.column(factor.column, evidence.run.knowledge)
@@ -182,64 +165,58 @@ def _beside(factor: RankedFactor) -> str:
     return ", nothing of it left beside stronger ones" if factor.independent is False else ""
 
 
-def _looked_up(evidence: Evidence) -> Iterator[FactDraft]:
-    for call, found in zip(evidence.calls("look_up"), evidence.looked_up, strict=True):
-        detail = f"{number(len(found.candidates))} known, {number(len(found.offered))} can be tried here"
-        name = names.of_factor(found.factor, evidence.run.knowledge)
-        yield FactDraft("looked_up", name, detail, (call,))
-
-
-def _hidden(evidence: Evidence) -> Iterator[FactDraft]:
+def _hidden(evidence: Evidence) -> Iterator[CitableFact]:
     """What could not be seen: sources that this machine lacks, factors that leave no counter."""
     calls = (START, *evidence.calls("profile")[-1:])
     for columns, why in absent(evidence.run):
         detail = f"{quoted(columns, 160)}, since {quoted(why, MOST_WORDS)}"
-        yield FactDraft("absent", detail=detail, calls=calls)
+        yield stated("absent", detail=detail, calls=calls)
     for factor, _ in suspects(evidence):
         name = names.of_factor(factor.key, evidence.run.knowledge)
-        yield FactDraft("hidden", name, calls=calls, affirmed=False)
+        yield stated("hidden", name, calls=calls)
 
 
-def _remarks(evidence: Evidence) -> Iterator[FactDraft]:
+def _remarks(evidence: Evidence) -> Iterator[CitableFact]:
     """Warnings and next steps of the report, in its words."""
     calls = evidence.calls("conclude")[-1:]
     for text in warnings(evidence):
-        yield FactDraft("warning", detail=quoted(text, MOST_WORDS), calls=calls)
+        yield stated("warning", detail=quoted(text, MOST_WORDS), calls=calls)
     for text in steps(evidence):
-        yield FactDraft("advice", detail=quoted(text, MOST_WORDS), calls=calls)
+        yield stated("advice", detail=quoted(text, MOST_WORDS), calls=calls)
 
 
-def _failing(evidence: Evidence) -> Iterator[FactDraft]:
+def _failing(evidence: Evidence) -> Iterator[CitableFact]:
     """Failed runs and what goes with failing, in the words of the report."""
     calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in evidence.calls(tool)[-1:])
     told = [*failing.sentences(evidence), *failing.of_mitigations(evidence)]
     for text in told:
-        yield FactDraft("failing", detail=quoted(text, MOST_WORDS), calls=calls, affirmed=True)
+        yield stated("failing", detail=quoted(text, MOST_WORDS), calls=calls)
     if not told:
-        yield FactDraft("none_failed", calls=calls or (START,), affirmed=False)
+        yield stated("none_failed", calls=calls or (START,))
 
 
-def _manner(evidence: Evidence) -> Iterator[FactDraft]:
+def _manner(evidence: Evidence) -> Iterator[CitableFact]:
     """How it was done, and how it can be checked."""
     run, concluded = evidence.run, evidence.calls("conclude")[-1:]
     limits = run.limits
     detail = (
         f"alpha {number(limits.alpha)}, target spread ratio below {number(limits.target_ratio)}, seed {limits.seed}"
     )
-    yield FactDraft("method", detail=detail, calls=(START,))
+    yield stated("method", detail=detail, calls=(START,))
     yield _planner(evidence)
     surveyed = "; ".join(f"{name} {text}" for name, text in how.machine(evidence))
-    yield FactDraft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
+    yield stated("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if proof := confirmed(evidence.verdict):
-        yield FactDraft("reproduce", names.of_mitigation(proof.mitigation, evidence), calls=concluded)
-    yield FactDraft("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
+        yield stated("reproduce", names.of_mitigation(proof.mitigation, evidence), calls=concluded)
+    yield stated("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
 
 
-def _planner(evidence: Evidence) -> FactDraft:
+def _planner(evidence: Evidence) -> CitableFact:
     """Count the steps by who chose them, resting on the decisions themselves."""
     run = evidence.run
     decided = {event.body.call_id: event for event in run.events if isinstance(event.body, Decision)}
     origins = Counter(body.origin for body in bodies(run.events, Decision)) or {run.planner: 0}
     steps = ", ".join(f"{quoted(origin)} {number(count)}" for origin, count in sorted(origins.items()))
     events = tuple(event.seq for event in decided.values())
-    return FactDraft("planner", detail=f"steps by planner: {steps}", calls=tuple(decided) or (START,), decided=events)
+    fact = stated("planner", detail=f"steps by planner: {steps}", calls=tuple(decided) or (START,))
+    return replace(fact, events=events, decided=bool(events))

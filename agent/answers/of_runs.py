@@ -20,7 +20,7 @@ from ..report.evidence import Evidence
 from ..report.mitigations import untried
 from ..report.numbers import number, p_value, percent, quantity, ratio, statistic_name
 from . import names
-from .fact import FactDraft
+from .fact import CitableFact, stated
 
 MOST_WORDS = 300
 FOR: Mapping[str, str] = {
@@ -32,7 +32,7 @@ FOR: Mapping[str, str] = {
 """What runs of a tool are for; others go by the name of the tool."""
 
 
-def runs(evidence: Evidence) -> Iterator[FactDraft]:
+def runs(evidence: Evidence) -> Iterator[CitableFact]:
     """Say how often the program ran in all, and what for."""
     made, counted = evidence.measuring, Counter[str]()
     for call in made:
@@ -40,10 +40,10 @@ def runs(evidence: Evidence) -> Iterator[FactDraft]:
     if made:
         went = ", ".join(f"{number(count)} for {purpose}" for purpose, count in counted.items())
         detail = f"{number(evidence.recorded_runs)} {evidence.run.subject.counted}, {went}"
-        yield FactDraft("runs", detail=detail, calls=tuple(call.call_id for call in made))
+        yield stated("runs", detail=detail, calls=tuple(call.call_id for call in made))
 
 
-def classes(evidence: Evidence) -> Iterator[FactDraft]:
+def classes(evidence: Evidence) -> Iterator[CitableFact]:
     """Say how far the slow runs are from the fast ones: shares, medians and their ratio, and where the cut lies."""
     if evidence.labelled is None or evidence.runs_explained is None:
         return
@@ -59,17 +59,7 @@ def classes(evidence: Evidence) -> Iterator[FactDraft]:
         )
         detail = f"{_class(found.n_slow, evidence.labelled)} slow with a median of {quantity(worse, unit)}, "
         detail += f"{_class(found.n_fast, evidence.labelled)} fast with {quantity(better, unit)}, {times}, "
-        yield FactDraft("classes", detail=f"{detail}cut at {quantity(found.cut, unit)}", calls=calls)
-
-
-def cut(evidence: Evidence) -> Iterator[FactDraft]:
-    """Say where the slow runs were told from the fast ones, and why there."""
-    if evidence.labelled is None:
-        return
-    found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
-    detail = f"{number(found.n_slow)} of {number(found.n_slow + found.n_fast)}, cut at {quantity(found.cut, unit)}"
-    calls = evidence.calls("label")[-1:]
-    yield FactDraft("cut", detail=f"{detail}, {quoted(found.how, MOST_WORDS)}", calls=calls)
+        yield stated("classes", detail=f"{detail}cut at {quantity(found.cut, unit)}", calls=calls)
 
 
 def _class(size: int, labelled: LabelResult) -> str:
@@ -123,21 +113,20 @@ def size(found: Comparison) -> str:
     return f"{runs} pairs" if found.described.paired else f"{runs} runs before and {others} after"
 
 
-def trials(evidence: Evidence) -> Iterator[FactDraft]:
+def trials(evidence: Evidence) -> Iterator[CitableFact]:
     """Tell of each mitigation in the order of the first try, then of the rest."""
     found = list(_tried(evidence))
     for trial in found:
         name = names.of_mitigation(trial.key, evidence)
         detail = effect(trial.comparison) if trial.comparison else ""
         words = {"outcome": trial.outcome, "less": word("less"), "more": word("more")}
-        yield FactDraft("tried", name, detail, trial.calls, affirmed=trial.outcome in HELPED, words=words)
+        yield stated("tried", name, detail, trial.calls, **words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
-    yield from _moved(evidence)
     yield from _levels(evidence)
     if not found:
         calls = evidence.calls("conclude")[-1:]
-        yield FactDraft("nothing_tried", calls=calls, affirmed=False)
+        yield stated("nothing_tried", calls=calls)
     yield from _untried(evidence)
     yield from _put_back(found, evidence)
 
@@ -187,12 +176,12 @@ def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
         yield MitigationTrial(str(call.arguments["mitigation"]), outcome, calls, found)
 
 
-def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
+def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[CitableFact]:
     """What it does to the mean, of which the verdict on the spread says nothing."""
     words = {"mean": _mean(trial, evidence)}
     if trial.comparison and words["mean"]:
         detail = ratios(trial.comparison, "mean")
-        yield FactDraft("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+        yield stated("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, **words)
 
 
 def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
@@ -204,30 +193,16 @@ def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
     return {worse: "worse", better: "better"}.get(mean.direction, "no different")
 
 
-def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
+def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[CitableFact]:
     """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
     cv = trial.comparison.claims["cv"] if trial.comparison and trial.outcome in HELPED else None
     if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
         words = {"mean": _mean(trial, evidence), "better": word("less", "mean"), "less": word("less")}
         detail = ratios(trial.comparison, "cv")
-        yield FactDraft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+        yield stated("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, **words)
 
 
-def _moved(evidence: Evidence) -> Iterator[FactDraft]:
-    """Whether the factor fell while the mitigation of the verdict was in force."""
-    batch, known = evidence.confirming, evidence.run.knowledge
-    if batch is None or batch.compared is None:
-        return
-    for moved in batch.compared.moved:
-        factor, unit = known.factor_of(moved.column), names.unit(moved.unit)
-        fall = f"{quantity(moved.baseline, unit)} to {quantity(moved.mitigated, unit)} (means)"
-        detail = f"{names.column(moved.column, known)} {moved.words}, {fall}, with {batch.applied.mitigation}"
-        name = names.of_factor(factor.key if factor else moved.column, known)
-        calls = (batch.comparing,)
-        yield FactDraft("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
-
-
-def _levels(evidence: Evidence) -> Iterator[FactDraft]:
+def _levels(evidence: Evidence) -> Iterator[CitableFact]:
     screened = evidence.screened
     if screened is None:
         return
@@ -235,10 +210,10 @@ def _levels(evidence: Evidence) -> Iterator[FactDraft]:
     best = f"; the least {screened.minimise} was left at {screened.best}" if screened.best else ""
     detail = quoted(f"{screened.parameter}: {tried}{best}", MOST_REASON)
     calls = evidence.calls("screen_levels")[-1:]
-    yield FactDraft("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
+    yield stated("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
 
 
-def _untried(evidence: Evidence) -> Iterator[FactDraft]:
+def _untried(evidence: Evidence) -> Iterator[CitableFact]:
     calls = evidence.calls("look_up")
     refusing = {
         str(call.arguments.get("mitigation")): call.call_id
@@ -251,19 +226,17 @@ def _untried(evidence: Evidence) -> Iterator[FactDraft]:
     reasons |= {key: reason for key, reason in left.items() if key not in reasons}
     for key, reason in list(reasons.items())[:MOST_UNTRIED]:
         rests = (refusing[key],) if key in refusing else calls
-        yield FactDraft(
-            "untried", names.of_mitigation(key, evidence), quoted(reason, MOST_REASON), rests, affirmed=False
-        )
+        yield stated("untried", names.of_mitigation(key, evidence), quoted(reason, MOST_REASON), rests)
 
 
-def _put_back(found: list[MitigationTrial], evidence: Evidence) -> Iterator[FactDraft]:
+def _put_back(found: list[MitigationTrial], evidence: Evidence) -> Iterator[CitableFact]:
     """What was done to the machine, as the record has it."""
     known = evidence.run.knowledge.mitigations
     for trial in (one for one in found if one.key in known):
         name = names.of_mitigation(trial.key, evidence)
         words = {"scope": "by hand" if trial.outcome.startswith("by hand") else known[trial.key].scope}
-        yield FactDraft("put_back", name, calls=trial.calls, words=words)
+        yield stated("put_back", name, calls=trial.calls, **words)
     for batch in evidence.batches:
         for told in batch.applied.told:
             name = names.of_mitigation(batch.applied.mitigation, evidence)
-            yield FactDraft("told", name, quoted(told, MOST_REASON), (batch.call.call_id,))
+            yield stated("told", name, quoted(told, MOST_REASON), (batch.call.call_id,))

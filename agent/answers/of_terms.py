@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from ...knowledge.loader import HERE
 from ...knowledge.passages import cited
-from ...knowledge.terms import Term, read_terms, spelt
+from ...knowledge.terms import read_terms, spelt
 from . import names
-from .fact import FactDraft
+from .fact import CitableFact, stated
 
 ASKING = re.compile(
     r"\b(what is|what are|whats|what does|what do|what you mean|meant by|means?|meaning|define|definition|explain|"
@@ -49,15 +49,10 @@ def meant(plain: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def definition(key: str) -> Iterator[FactDraft]:
+def definition(key: str) -> Iterator[CitableFact]:
     """Say what a term means, with its formula and the source of that."""
     for term in (one for one in read_terms(HERE) if one.key == key):
         formula = f" As a formula, {term.formula}" if term.formula else ""
         text = f"{term.text}{formula}".rstrip(".")
         sources = tuple(map(cited, term.references)) or (f"what vgo-agent means by {term.names[0]}",)
-        yield FactDraft("term", _called(term), " ".join(text.split()), sources=sources)
-
-
-def _called(term: Term) -> names.Name:
-    name = term.names[0]
-    return names.Name("", name, name if names.PROSE.fullmatch(name) else "this term")
+        yield stated("term", names.Name("", term.names[0]), " ".join(text.split()), sources=sources)

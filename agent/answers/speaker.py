@@ -1,8 +1,10 @@
-"""A language model as the one who puts an answer into words: what it is told, and what it is asked."""
+"""A language model as the one who chooses what an answer says: what it is told, and what it is asked.
+
+It names references and writes no word of the answer: the sentences are those of the facts.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,107 +12,43 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...knowledge.errors import VgoError
-from ...knowledge.loader import Knowledge
 from ...prompts.render import render
 from ..model.chosen import ModelChoice, open_source
 from ..model.language_model import LanguageModel, ModelFailed
 from ..planners.llama import PROMPT_TOKENS
 from ..planners.state import quoted
 from ..planning import told_by
-from .checker import CONNECTIVES, Objection, objections, sentences
-from .fact import CitableFact, Wording, sentence
+from .fact import CitableFact
 
 MOST_SENTENCES = 6
-MOST_TOKENS = 512
-"""Of an answer: a sentence that is cut off by it is dropped."""
-MOST_DROPPED = 8
-LISTED = "sentences"
+MOST_TOKENS = 128
+"""Of an answer: references only."""
+LISTED = "references"
 """Key of the list in an answer in JSON."""
-PROSE = re.compile(r"[A-Za-z ,'/+-]+")
-
-
-class SentenceChoice(NamedTuple):
-    """One sentence as the model chose it."""
-
-    fact: CitableFact
-    wording: Wording
-    connective: str
+REFERENCE = re.compile(r"\b[fk]\d+\b")
 
 
 def grammar(direct: Sequence[CitableFact], more: Sequence[CitableFact]) -> str:
     """Write in GBNF what may be written: first something that answers, then anything that belongs to it."""
-    first = [text for text, one in _listed(direct) if not one.connective]
-    rest = list(_listed((*direct, *more)))
-    plain = [text for text, one in rest if not one.connective]
-    joined = [text.removeprefix(CONNECTIVES[0]) for text, one in rest if one.connective == CONNECTIVES[0]]
     following = ""
     for _ in range(MOST_SENTENCES - 1):
         following = f'(" " next {following})?' if following else '(" " next)?'
-    return "\n".join(
-        (
-            f"root ::= first {following}",
-            f"first ::= {_either(first)}",
-            f"next ::= plain | join joined\nplain ::= {_either(plain)}",
-            f"join ::= {_either(CONNECTIVES)}",
-            f"joined ::= {_either(joined)}\n",
-        )
-    )
+    first, every = (" | ".join(f'"[{one.tag}]"' for one in facts) for facts in (direct, (*direct, *more)))
+    return f"root ::= first {following}\nfirst ::= {first}\nnext ::= {every}\n"
 
 
 def schema(direct: Sequence[CitableFact], more: Sequence[CitableFact]) -> dict[str, Any]:
-    """The same as a JSON schema, a list of sentences, for a server that takes no grammar."""
-    listed = [text for text, _ in _listed((*direct, *more))]
+    """The same as a JSON schema, a list of references, for a server that takes no grammar."""
+    listed = [one.tag for one in (*direct, *more)]
     array = {"type": "array", "minItems": 1, "maxItems": MOST_SENTENCES, "items": {"enum": listed}}
     return {"type": "object", "properties": {LISTED: array}, "required": [LISTED], "additionalProperties": False}
 
 
-def read(text: str, facts: Sequence[CitableFact], known: Knowledge) -> tuple[list[SentenceChoice], list[Objection]]:
-    """Read what was written, each fact once; whatever is not on the list is dropped, with the reason."""
-    listed = dict(_listed(facts))
-    chosen: dict[str, SentenceChoice] = {}
-    dropped: list[Objection] = []
-    for piece in sentences(_flat(text)):
-        one = listed.get(piece)
-        if one is None:
-            dropped.append(Objection(quoted(piece, 160), _why(piece, facts, known)))
-        elif one.fact.tag not in chosen:
-            chosen[one.fact.tag] = one
-    return list(chosen.values())[:MOST_SENTENCES], dropped[:MOST_DROPPED]
-
-
-def _listed(facts: Sequence[CitableFact]) -> Iterator[tuple[str, SentenceChoice]]:
-    """Every sentence that may be written."""
-    for fact in facts:
-        for wording in fact.wordings:
-            if not PROSE.fullmatch(wording.written):
-                continue
-            for connective in ("", *CONNECTIVES):
-                text = sentence(wording.written, (fact.tag,), connective=connective)
-                yield text, SentenceChoice(fact, wording, connective)
-
-
-def _flat(text: str) -> str:
-    """Take the list of an answer in JSON apart; anything else is prose."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    listed = value.get(LISTED) if isinstance(value, dict) else None
-    return " ".join(map(str, listed)) if isinstance(listed, list) else text
-
-
-def _why(piece: str, facts: Sequence[CitableFact], known: Knowledge) -> str:
-    found = objections(piece, facts, known)
-    return found[0].why if found else "it is not one of the sentences to choose from"
-
-
-def _either(texts: Sequence[str]) -> str:
-    return " | ".join(_literal(text) for text in dict.fromkeys(texts))
-
-
-def _literal(text: str) -> str:
-    """Quote for GBNF; only prose and references come here."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def read(text: str, facts: Sequence[CitableFact]) -> list[CitableFact]:
+    """Read which facts were chosen, each once; of the words around the references nothing is read."""
+    listed = {one.tag: one for one in facts}
+    chosen = dict.fromkeys(tag for tag in REFERENCE.findall(text) if tag in listed)
+    return [listed[tag] for tag in chosen][:MOST_SENTENCES]
 
 
 MOST_FACTS = 20
@@ -139,9 +77,9 @@ class Speaker:
     """Of a prompt at most: beside it the answer has to fit into the model's context."""
 
     def choose(
-        self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], known: Knowledge, prompt: str
-    ) -> tuple[list[SentenceChoice], list[Objection]]:
-        """Let it choose what is said, in which order and in which wording; raises NotSpoken without an answer."""
+        self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], prompt: str
+    ) -> list[CitableFact]:
+        """Let it choose what is said, and in which order; raises NotSpoken where it chooses nothing."""
         text, rest = facts_prompt(question, direct, more, prompt, self.characters)
         request = {
             "messages": [{"role": "user", "content": text}],
@@ -155,7 +93,9 @@ class Speaker:
             answer = self.model.ask(request, self.seconds)
         except ModelFailed as failed:
             raise NotSpoken(str(failed)) from failed
-        return read(str(answer.get("text", "")), (*direct, *rest), known)
+        if not (chosen := read(str(answer.get("text", "")), (*direct, *rest))):
+            raise NotSpoken("it named nothing of what can be said")
+        return chosen
 
 
 class FactsPrompt(NamedTuple):
@@ -197,7 +137,7 @@ def _written(
 
 
 def _line(fact: CitableFact, words: int) -> str:
-    return f"[{fact.tag}] {quoted(fact.shown, words)}"
+    return f"[{fact.tag}] {quoted(fact.text, words)}"
 
 
 SPEAKS = "json"

@@ -45,7 +45,7 @@ def saying(text: str) -> Speaker:
 
 
 def may_be_written(request: Request) -> list[str]:
-    """List the sentences that a request lets through."""
+    """List the references that a request lets through."""
     listed: list[str] = request["schema"]["properties"][LISTED]["items"]["enum"]
     return listed
 

@@ -39,5 +39,5 @@ def test_an_answer_of_the_index_has_no_fragment(talk, question: str) -> None:
     answer = talk().ask(question)
     for fact in answer.facts:
         assert fact.kind != "entry" or any(
-            f"{fact.shown.partition(': ')[2]}." in " ".join(sentences(one.text)) for one in PASSAGES.values()
+            f"{fact.text.partition(': ')[2]}." in " ".join(sentences(one.text)) for one in PASSAGES.values()
         )

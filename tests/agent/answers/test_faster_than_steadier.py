@@ -8,7 +8,6 @@ import pytest
 from vgo_agent.agent.answers.checker import objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.knowledge.index import Index
-from vgo_agent.knowledge.loader import load
 
 from ..report.conftest import MadeDiagnosis, varying
 
@@ -42,7 +41,7 @@ def test_the_answer_to_why_names_the_other_visible_factors_in_one_sentence(twofo
     answer = twofold.ask("why is this slow?")
     first, *others = [fact for fact in answer.facts if fact.kind in ("suspect", "others")]
     assert first.key == "cpu_migrations" and len(others) == 1
-    assert "Minor page faults, AUC 0." in others[0].shown and "no proof" in others[0].shown
+    assert "Minor page faults, AUC 0." in others[0].text and "no proof" in others[0].text
 
 
 @pytest.mark.parametrize(
@@ -60,9 +59,9 @@ def test_the_answer_to_why_names_the_other_visible_factors_in_one_sentence(twofo
 def test_what_is_faster_more_than_steadier_is_said_to_be_so(twofold: Conversation, question: str) -> None:
     answer = twofold.ask(question)
     place, fact = next((place, fact) for place, fact in enumerate(answer.facts) if fact.kind == "relative")
-    assert "the runs are faster more than steadier" in fact.shown and "CV ratio " in fact.shown
+    assert "the runs are faster more than steadier" in fact.text and "CV ratio " in fact.text
     assert place == 1 and answer.facts[0].kind in ("verdict", "tried")
-    assert objections(answer.prose, answer.facts, load()) == []
+    assert objections(answer.prose, answer.facts) == []
 
 
 def test_what_is_steadier_beside_its_mean_too_is_not_said_to_be_only_faster(talk) -> None:

@@ -114,7 +114,7 @@ def test_hostile_words_are_quoted_and_claim_nothing(index: Index, place: int) ->
             conversation.speaker = speaker
             for question in (*SCEPTICAL, "did mine help?", "what is mine?", "what next?"):
                 answer = conversation.ask(question)
-                assert objections(answer.prose, answer.facts, conversation.run.knowledge) == [], question
+                assert objections(answer.prose, answer.facts) == [], question
                 assert not answer.dropped, answer.dropped
                 assert len(TAGS.findall(answer.prose)) == len(answer.spoken)
                 assert "zebra" not in unquoted(answer.prose).lower() and "proof —" not in answer.prose
@@ -124,7 +124,7 @@ def test_hostile_words_are_quoted_and_claim_nothing(index: Index, place: int) ->
 @pytest.mark.parametrize("place", range(len(HOSTILE)))
 def test_a_hostile_question_is_only_a_question(harmless: Conversation, place: int) -> None:
     answer = harmless.ask(HOSTILE[place])
-    assert objections(answer.prose, answer.facts, KNOWN) == []
+    assert objections(answer.prose, answer.facts) == []
     assert "zebra" not in unquoted(answer.prose).lower()
     text = facts_prompt(HOSTILE[place], answer.facts[:2], answer.facts[2:], "answer").text
     assert "<|" not in text and "\x1b" not in text and len(text) <= 6000

@@ -53,7 +53,7 @@ def test_how_many_steps_a_planner_chose_rests_on_its_decisions(talk) -> None:
     conversation = talk()
     fact = next(fact for fact in conversation.ask("who decided?").facts if fact.kind == "planner")
     decided = {event.seq: event.body for event in conversation.run.events if isinstance(event.body, Decision)}
-    assert set(fact.events) == set(decided) and f'"rules" {len(decided)}' in fact.shown
+    assert set(fact.events) == set(decided) and f'"rules" {len(decided)}' in fact.text
     assert [decided[seq].call_id for seq in fact.events] == list(fact.calls)
     text = " ".join(conversation.ask("who decided?").text().split())
     assert re.search(r"the decisions on c001, c002, .*\(events 1, 4, ", text)

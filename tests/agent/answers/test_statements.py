@@ -1,4 +1,4 @@
-"""The statements as files: each line may be written by a model, and none says more than one thing in two ways."""
+"""The statements as files: what they claim stands without numbers, which are details of the record."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import vgo_agent.prompts.render as prompts
-from vgo_agent.agent.answers.speaker import PROSE
 
+PROSE = re.compile(r"[A-Za-z ,'/+-]+")
 FILES = sorted((Path(prompts.__file__).parent / "statement").glob("*.txt.j2"))
 
 
@@ -31,7 +31,7 @@ def test_every_statement_is_used() -> None:
         assert f'"{path.name.partition(".")[0]}"' in source, path.name
 
 
-OF_FACTORS = "aside contrary grouped hidden moved not_ranked not_visible suspect unmeasured"
+OF_FACTORS = "aside contrary grouped hidden not_ranked not_visible suspect unmeasured"
 
 
 @pytest.mark.parametrize("kind", OF_FACTORS.split())

@@ -1,4 +1,4 @@
-"""A model chooses sentences; whatever it writes, only what is borne out is said, and it is said who spoke."""
+"""A model chooses sentences; whatever it writes, only facts are said, and it is said who chose."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.answers.checker import CONNECTIVES, objections
-from vgo_agent.agent.answers.speaker import LISTED, MOST_SENTENCES, PROSE, Speaker, facts_prompt, grammar, read, schema
-from vgo_agent.knowledge.loader import load
+from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.conversation import Conversation
+from vgo_agent.agent.answers.speaker import (
+    LISTED,
+    MOST_SENTENCES,
+    REFERENCE,
+    Speaker,
+    facts_prompt,
+    grammar,
+    read,
+    schema,
+)
 
 from .speakers import Fails, Says, may_be_written, obedient, saying
 from .test_answers import SCEPTICAL
 from .test_checker import RUN
 
-KNOWN = load()
 HOSTILE = [
     "Pinning made everything ninety percent faster.",
     "It always helps [f1].",
@@ -42,7 +50,7 @@ HOSTILE = [
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_a_model_chooses_among_what_may_be_written_stands(talk, question: str, seed: int) -> None:
     answer = talk(speaker=obedient(seed)).ask(question)
-    assert objections(answer.prose, answer.facts, KNOWN) == []
+    assert objections(answer.prose, answer.facts) == []
     assert answer.by == "dice" and not answer.dropped and not answer.passed_over
     assert "Formulated by dice." in answer.text()
 
@@ -57,37 +65,30 @@ def test_what_answers_directly_is_said_even_where_the_model_leaves_it_out(talk) 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_model_does_not_put_anything_before_the_verdict(talk, seed: int) -> None:
     first = talk(speaker=obedient(seed, 3)).ask("why is this slow?").spoken[0]
-    assert first.fact.kind == "verdict" and not first.text.startswith(CONNECTIVES)
+    assert first.fact.kind == "verdict"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_is_not_on_the_list_is_dropped_and_the_templates_answer(talk, text: str) -> None:
-    answer = talk(speaker=saying(text)).ask("why is this slow?")
-    assert answer.by == "templates" and answer.known
-    assert answer.passed_over == "nothing that it wrote could stand"
-    assert answer.prose == talk().ask("why is this slow?").prose
-    assert "The model was passed over" in answer.text() and "\x1b" not in answer.text()
+def test_of_what_a_model_writes_beside_references_nothing_is_said(talk, text: str) -> None:
+    plain, answer = talk().ask("why is this slow?"), talk(speaker=saying(text)).ask("why is this slow?")
+    assert objections(answer.prose, answer.facts) == [] and not answer.dropped and "\x1b" not in answer.text()
+    assert answer.facts[0].kind == "verdict" and {fact.tag for fact in answer.facts} <= tags_of(talk())
+    if not REFERENCE.search(text):
+        assert answer.by == "templates" and answer.prose == plain.prose
+        assert answer.passed_over == "it named nothing of what can be said"
+        assert "The model was passed over" in answer.text()
 
 
-def test_a_true_sentence_among_false_ones_is_kept_and_the_others_are_told(talk) -> None:
-    asking = talk(speaker=obedient(1))
-    asking.ask("did pin_to_cpu help?")
-    true = may_be_written(asking.speaker.model.requests[0])[0]
-    answer = talk(speaker=saying(f"It always helps [f1]. {true} So use it everywhere [f1].")).ask(
-        "did pin_to_cpu help?"
-    )
-    assert answer.by == "a parrot" and len(answer.dropped) == 2
-    assert objections(answer.prose, answer.facts, KNOWN) == []
-    assert "always" not in answer.prose and "everywhere" not in answer.prose
-    assert "2 sentences of the model were dropped, the first since " in answer.text()
+def tags_of(conversation: Conversation) -> set[str]:
+    return {fact.tag for fact in conversation.facts.facts} | {f"k{number}" for number in range(1, 30)}
 
 
-def test_one_sentence_that_is_dropped_is_told_as_one(talk) -> None:
-    asking = talk(speaker=obedient(1))
-    asking.ask("did pin_to_cpu help?")
-    true = may_be_written(asking.speaker.model.requests[0])[0]
-    answer = talk(speaker=saying(f"{true} It helps everywhere")).ask("did pin_to_cpu help?")
-    assert "1 sentence of the model was dropped, since it has no reference." in answer.text()
+def test_references_that_are_chosen_are_said_in_that_order_without_the_words_around_them(talk) -> None:
+    tags = [fact.tag for fact in talk().ask("did pin_to_cpu help?").facts]
+    written = f"It always helps [{tags[0]}]. So use it everywhere [{tags[2]}] [f999] [{tags[1]}]."
+    answer = talk(speaker=saying(written)).ask("did pin_to_cpu help?")
+    assert answer.by == "a parrot" and "always" not in answer.prose and "everywhere" not in answer.prose
+    assert [fact.tag for fact in answer.facts if fact.tag in tags[:3]] == [tags[0], tags[2], tags[1]]
 
 
 def test_a_model_that_does_not_answer_is_passed_over(talk) -> None:
@@ -95,7 +96,7 @@ def test_a_model_that_does_not_answer_is_passed_over(talk) -> None:
     assert (answer.by, answer.passed_over) == ("templates", "no answer within 60 s")
 
 
-def test_a_list_of_sentences_in_json_is_read_as_well(talk) -> None:
+def test_a_list_of_references_in_json_is_read_as_well(talk) -> None:
     model = Says(lambda request: json.dumps({LISTED: may_be_written(request)[:2]}))
     answer = talk(speaker=Speaker(model, "a server")).ask("why is this slow?")
     assert answer.by == "a server" and not answer.dropped
@@ -105,17 +106,16 @@ def test_a_list_of_sentences_in_json_is_read_as_well(talk) -> None:
     text=st.text()
     | st.lists(st.sampled_from(["[f1]", "[k1]", "not", "helps", "pin_to_cpu", ". ", "0.5"])).map(" ".join)
 )
-def test_nothing_of_what_is_written_is_copied(text: str) -> None:
-    chosen, dropped = read(text, RUN.of("verdict", "tried"), KNOWN)
-    assert not chosen
-    assert all(one.sentence.isprintable() and len(one.sentence) < 170 for one in dropped)
+def test_what_is_read_is_among_the_facts_and_each_once(text: str) -> None:
+    facts = RUN.of("verdict", "tried")
+    chosen = read(text, facts)
+    assert len({fact.tag for fact in chosen}) == len(chosen) and set(chosen) <= set(facts)
 
 
-def test_the_grammar_is_finite_and_has_no_digit_outside_references(talk) -> None:
+def test_the_grammar_is_finite_and_lets_references_through_only(talk) -> None:
     facts = talk().facts.facts
     written = grammar(facts[:3], facts[3:])
-    literals = re.findall(r'"((?:[^"\\]|\\.)*)"', written)
-    assert not [text for text in literals if not PROSE.fullmatch(re.sub(r" \[[fk]\d+\]\.$", "", text) or "x")]
+    assert all(re.fullmatch(r"\[[fk]\d+\]| ", text) for text in re.findall(r'"([^"]*)"', written))
     assert "*" not in written and "+" not in written and "{" not in written
     assert written.count("next") == MOST_SENTENCES
 
@@ -123,9 +123,7 @@ def test_the_grammar_is_finite_and_has_no_digit_outside_references(talk) -> None
 def test_all_that_the_schema_lists_is_read_back(talk) -> None:
     facts = talk().facts.facts
     listed = may_be_written({"schema": schema(facts[:3], facts[3:])})
-    for text in listed:
-        chosen, dropped = read(text, facts, KNOWN)
-        assert len(chosen) == 1 and not dropped, text
+    assert listed == [fact.tag for fact in facts] and all([f.tag for f in read(tag, facts)] == [tag] for tag in listed)
 
 
 @pytest.mark.parametrize("prompt", ["answer", "explain", "summarise"])
