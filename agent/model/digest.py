@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from ...knowledge.errors import VgoError
+from ...tools import durable
 
 MOST = 200
 """Files that are remembered; the oldest go first."""
@@ -35,7 +35,9 @@ def sha256_of(path: Path) -> str:
         raise VgoError(f"{path} cannot be read ({error.strerror}); give a GGUF file.") from error
     kept = {name: row for name, row in known.items() if name != key} | {key: [*state, found]}
     with suppress(OSError):  # it is worked out again next time
-        _write(place, dict(list(kept.items())[-MOST:]))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        table = json.dumps(dict(list(kept.items())[-MOST:])).encode()
+        durable.write(place, table, draft=place.with_name(f"{place.name}.{os.getpid()}"))
     return found
 
 
@@ -43,10 +45,3 @@ def _table(said: Any) -> dict[str, list[Any]]:
     """Take the rows that have the right form: the file is only a cache."""
     rows = said.items() if isinstance(said, dict) else ()
     return {key: row for key, row in rows if isinstance(row, list) and len(row) == 3}
-
-
-def _write(place: Path, table: dict[str, list[Any]]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False) as file:
-        json.dump(table, file)
-    os.replace(file.name, place)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,43 +61,32 @@ class RunArraysBuilder:
     call_id: str
     tool: str
     count: int = 0
-    _arrays: dict[str, Floats] = field(default_factory=dict)
+    _columns: dict[str, array[float]] = field(default_factory=dict)
+    """Each as long as up to its last cell."""
     _conditions: list[str] = field(default_factory=list)
-    _condition: Places = field(default_factory=lambda: np.empty(64, np.int64))
+    _condition: array[int] = field(default_factory=lambda: array("q"))
 
     def add(self, rows: Sequence[Row]) -> None:
         """Take more rows."""
-        self._room(self.count + len(rows))
         for row in rows:
             condition = str(row["condition"])
             if condition not in self._conditions:
                 self._conditions.append(condition)
-            self._condition[self.count] = self._conditions.index(condition)
+            self._condition.append(self._conditions.index(condition))
             for name, cell in row.items():
                 if name not in TEXTS and isinstance(cell, int | float):
-                    self._array(name)[self.count] = cell
+                    column = self._columns.setdefault(name, array("d"))
+                    column.extend([math.nan] * (self.count - len(column)))
+                    column.append(cell)
             self.count += 1
 
     def measured(self) -> RunArrays:
         """Give what there is now; later rows leave it as it is."""
-        columns = {name: array[: self.count] for name, array in self._arrays.items()}
-        conditions, places = tuple(self._conditions), self._condition[: self.count]
-        return RunArrays(self.call_id, self.tool, columns, conditions, places, going_on=True)
-
-    def _array(self, name: str) -> Floats:
-        if name not in self._arrays:
-            self._arrays[name] = np.full(self._condition.size, np.nan)
-        return self._arrays[name]
-
-    def _room(self, wanted: int) -> None:
-        """Double what is held, so that a row costs the same however many there are."""
-        size = self._condition.size
-        if wanted <= size:
-            return
-        more = max(wanted, 2 * size) - size
-        self._condition = np.concatenate((self._condition, np.empty(more, np.int64)))
-        for name, array in self._arrays.items():
-            self._arrays[name] = np.concatenate((array, np.full(more, np.nan)))
+        columns = {name: np.full(self.count, np.nan) for name in self._columns}
+        for name, cells in self._columns.items():
+            columns[name][: len(cells)] = cells
+        places = np.array(self._condition, np.int64)
+        return RunArrays(self.call_id, self.tool, columns, tuple(self._conditions), places, going_on=True)
 
 
 def read_table(data: bytes, call_id: str, tool: str) -> RunArrays:
