@@ -22,6 +22,7 @@ from vgo_agent.agent.render.markdown import markdown_page
 from vgo_agent.agent.report.canvas import standalone
 from vgo_agent.agent.report.fleet_figures import picture
 from vgo_agent.agent.report.machine import document
+from vgo_agent.tools.document import illustrated
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.resolve import resolve
 from vgo_agent.tools.execution.spawn import Spawner
@@ -112,7 +113,7 @@ def page(compared: MachineComparison, found: Calibrated, size: tuple[str, ...]) 
             "Speed-ups of the whole machine over itself under the quota; a quota that acted as its share alone would "
             f"give {1 / TRUE_QUOTA:.3f} everywhere.",
             "",
-            markdown_page(document(compared, "machine", picture(compared))).partition("\n")[2].strip(),
+            markdown_page(illustrated(document(compared), {"machine": picture(compared)})).partition("\n")[2].strip(),
             "",
             "| program | speed-up | predicted range |",
             "|---|---:|---|",

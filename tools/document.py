@@ -8,8 +8,7 @@ first whether there is something to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Cell = str | float | None
@@ -24,17 +23,6 @@ class Headline:
 
     title: str
     text: str = ""
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One sentence that is true by itself.
-
-    `evidence`: the calls it rests on. No renderer shows them yet; `vgo-agent ask` is to answer with them.
-    """
-
-    text: str
-    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,20 +63,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture by its name, such as `settings`, as inline SVG with what it shows in words.
+    """A picture by its name, such as `settings`, with what it shows in words.
 
-    `text`: lines that a terminal shows instead.
+    `text`: lines that a terminal shows instead. `svg`: what `illustrated` has put in; a figure without one is left out.
     """
 
     name: str
-    svg: str
     caption: str = ""
     text: str = ""
-
-
-Pictures = Mapping[str, str]
-"""SVG by the name of its figure; a figure without one is left out."""
-NO_PICTURES: Pictures = MappingProxyType({})
+    svg: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +100,8 @@ class Section:
     folded: bool = False
 
 
-Block = Headline | Statement | Facts | Listing | Table | Figure | Command | Note | Section
+Block = str | Headline | Facts | Listing | Table | Figure | Command | Note | Section
+"""A plain text is one sentence that is true by itself."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +126,27 @@ def figures(blocks: Sequence[Block]) -> Iterator[Figure]:
             yield block
 
 
+def illustrated(document: Document, pictures: Mapping[str, str]) -> Document:
+    """Put inline SVG into the figures of its name."""
+    return replace(document, blocks=tuple(_illustrated(document.blocks, pictures)))
+
+
+def _illustrated(blocks: Sequence[Block], pictures: Mapping[str, str]) -> Iterator[Block]:
+    for block in blocks:
+        match block:
+            case Section():
+                yield replace(block, blocks=tuple(_illustrated(block.blocks, pictures)))
+            case Figure():
+                yield replace(block, svg=pictures.get(block.name, ""))
+            case _:
+                yield block
+
+
 def empty(block: Block) -> bool:
     """Tell whether a block says nothing."""
     match block:
+        case str():
+            return not block
         case Headline():
             return not (block.title or block.text)
         case Facts() | Table():
@@ -155,5 +157,5 @@ def empty(block: Block) -> bool:
             return not (block.svg or block.text)
         case Section():
             return all(map(empty, block.blocks))
-        case Statement() | Command() | Note():
+        case Command() | Note():
             return not block.text

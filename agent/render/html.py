@@ -34,8 +34,8 @@ def _block(block: Block, level: int) -> Markup:  # noqa: C901  one case a kind o
         case kinds.Headline():
             title = _element(f"h{level}", block.title) if block.title else Markup()
             return title + (Markup('<p class="verdict">{}</p>').format(_text(block.text)) if block.text else "")
-        case kinds.Statement():
-            return _element("p", block.text)
+        case str():
+            return _element("p", block)
         case kinds.Facts():
             rows = [_element("dt", name) + _element("dd", text) for name, text in block.rows]
             return Markup('<dl class="rows">\n{}\n</dl>').format(_lines(rows))

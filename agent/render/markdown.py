@@ -34,8 +34,8 @@ def _block(block: Block, level: int) -> Iterator[str]:  # noqa: C901  one case a
         case kinds.Headline():
             yield from _heading(block.title, level)
             yield from filter(None, [_line(block.text)])
-        case kinds.Statement():
-            yield _line(block.text)
+        case str():
+            yield _line(block)
         case kinds.Facts():
             yield "\n".join(f"- {_line(name)}: {_inline(text)}" for name, text in block.rows)
         case kinds.Listing():

@@ -26,7 +26,7 @@ def blocks_text(blocks: Sequence[Block], most: int = MOST_ROWS) -> str:
     for block in blocks:
         lines = "" if empty(block) else "\n".join(_lines(block, most))
         if lines:
-            sentence = isinstance(block, kinds.Statement | kinds.Note)
+            sentence = isinstance(block, str | kinds.Note)
             text += ("\n" if close and sentence else "\n\n") * bool(text) + lines
             close = sentence
     return text
@@ -38,8 +38,8 @@ def _lines(block: Block, most: int) -> Iterator[str]:  # noqa: C901  one case a 
             verdict, colon, names = one_line(block.title).partition(":")
             yield from filter(None, [f"{verdict.upper()}{colon}{names}"])
             yield from _folded(block.text)
-        case kinds.Statement():
-            yield from _folded(block.text)
+        case str():
+            yield from _folded(block)
         case kinds.Facts():
             width = max(len(one_line(name)) for name, _ in block.rows)
             yield from (f"  {one_line(name).ljust(width)}  {one_line(text)}" for name, text in block.rows[:most])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...tools.analysis.analyse import Analyses, GroupAnalysis
@@ -18,9 +18,7 @@ from ...tools.document import (
     Figure,
     Headline,
     Note,
-    Pictures,
     Section,
-    Statement,
     Table,
     TableColumn,
 )
@@ -61,15 +59,15 @@ def text(found: Analyses, recorded: RecordedRuns) -> str:
     """Give the words of a terminal: each group in full, or a table of many and the telling ones in full."""
     groups = found.groups
     if len(groups) == 1:
-        return blocks_text(_group(groups[0], recorded, {}))
+        return blocks_text(_group(groups[0], recorded))
     telling = [group for group in groups if group.analysis.verdict == "cause explained"][:MOST_GROUPS]
-    parts = (block for group in telling for block in _group(group, recorded, {}))
+    parts = (block for group in telling for block in _group(group, recorded))
     return blocks_text((_groups(found), *parts))
 
 
-def document(found: Analyses, recorded: RecordedRuns, command: str, pictures: Mapping[int, Pictures]) -> Document:
-    """Give the whole page: a table of the groups, then those that have pictures in full, by their place."""
-    told = (block for place, drawn in pictures.items() for block in _group(found.groups[place], recorded, drawn))
+def document(found: Analyses, recorded: RecordedRuns, command: str, places: Sequence[int]) -> Document:
+    """Give the whole page: a table of the groups, then those at some places in full."""
+    told = (block for place in places for block in _group(found.groups[place], recorded))
     title = f"{recorded.source}: {found.groups[0].analysis.outcome}"
     return Document(title, "analysis", (Command(command, "The command that gives this page"), _groups(found), *told))
 
@@ -108,21 +106,23 @@ def folder_of(group: GroupAnalysis) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', named(group.values))[:100].strip('-.') or 'group'}/"
 
 
-def _group(group: GroupAnalysis, recorded: RecordedRuns, pictures: Pictures) -> tuple[Block, ...]:
+def _group(group: GroupAnalysis, recorded: RecordedRuns) -> tuple[Block, ...]:
     """Tell one group; under its name, where there are several."""
     one = group.analysis
 
     def figure(name: str, caption: str, words: str = "") -> Figure:
-        return Figure(f"{folder_of(group)}{name}", pictures.get(name, ""), caption, words)
+        return Figure(f"{folder_of(group)}{name}", caption, words)
 
     aside = tuple((f"`{name}`", reason) for name, reason in one.set_aside.items())
     blocks: tuple[Block, ...] = (
         Headline(one.verdict.capitalize(), one.reason),
-        *map(Statement, (_runs(one), *(of_form(one.shape, one.unit) if one.shape else ()), _classes(one))),
+        _runs(one),
+        *(of_form(one.shape, one.unit) if one.shape else ()),
+        _classes(one),
         figure("distribution", "Runs by outcome."),
         figure("order", "Runs in the order they were made."),
         _factors(one, figure),
-        *map(Statement, _interactions(one)),
+        *_interactions(one),
         *_tree(one, figure),
         Section("Set aside", (Facts(aside),), folded=True),
         *map(Note, (*recorded.notes, *one.warnings)),
@@ -230,4 +230,4 @@ def _tree(one: Analysis, figure: Callable[[str, str, str], Figure]) -> Iterator[
     seen = one.tree.cross_validated
     unseen = "not cross-validated" if seen is None else f"{seen:.2f} on unseen runs"
     title = f"Balanced accuracy {one.tree.in_sample:.2f} in-sample, {unseen}."
-    yield Section("A tree that explains", (Statement(title), figure("tree", "", one.tree.text())))
+    yield Section("A tree that explains", (title, figure("tree", "", one.tree.text())))

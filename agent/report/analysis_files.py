@@ -11,6 +11,7 @@ import numpy as np
 
 from ...tools.analysis.analyse import Analyses
 from ...tools.analysis.analysis import Analysis
+from ...tools.document import illustrated
 from ...tools.recorded.design import Observations
 from ...tools.recorded.recorded import RecordedRuns
 from ..render.files import document_files
@@ -34,15 +35,17 @@ def save(
 ) -> None:
     """Write everything into a folder, which is made."""
     files = {"analysis.json": json.dumps(summary(found, recorded), indent=2) + "\n"}
-    pictures = {}
-    for place in _pictured(found):
+    pictures: dict[str, str] = {}
+    places = _pictured(found)
+    for place in places:
         one, within = found.groups[place].analysis, folder_of(found.groups[place])
-        pictures[place] = _pictures(one, parts[place][1])
-        files |= {f"{within}{name}.svg": standalone(svg) for name, svg in pictures[place].items()}
+        pictures |= {f"{within}{name}": svg for name, svg in _pictures(one, parts[place][1]).items()}
         if one.tree:
             files[f"{within}tree.txt"] = one.tree.text()
             files[f"{within}tree.json"] = one.tree.model_dump_json(indent=2) + "\n"
-    save_files(folder, files | document_files(document(found, recorded, command, pictures), "analysis"))
+    page = illustrated(document(found, recorded, command, places), pictures)
+    drawn = {f"{name}.svg": standalone(svg) for name, svg in pictures.items()}
+    save_files(folder, files | drawn | document_files(page, "analysis"))
 
 
 def _pictured(found: Analyses) -> list[int]:

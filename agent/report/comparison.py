@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence, word
 from ...tools.comparison import MEASURES, Stratified, direction
-from ...tools.document import Block, Headline, Note, Statement, Table, TableColumn
+from ...tools.document import Block, Headline, Note, Table, TableColumn
 from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm, ContrastedCells
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
@@ -29,7 +29,7 @@ def _one(found: Contrasted, arm: ContrastedArm) -> Iterator[Block]:
     arms = [TableColumn(name, verbatim=True) for name in (found.baseline, arm.name)]
     columns: tuple[TableColumn | str, ...] = ("", *arms, "ratio [95 %]")
     yield Table(columns, [_row(ratio, arm, found.unit) for ratio in one.ratios])
-    yield from map(Statement, _tests(found, arm))
+    yield from _tests(found, arm)
     yield from _systems(found)
     yield from map(Note, (*found.notes, *one.notes, *_gaps(found)))
     yield from (Note(step, "Next") for step in _steps(arm))
@@ -44,7 +44,7 @@ def _several(found: Contrasted) -> Iterator[Block]:
         f"{more} {word('more')}, {without} without a claim; {_metric(found)}.",
     )
     yield Table(ARMS, [_arm(found, arm) for arm in found.arms])
-    yield Statement("LEVEL is what is left to each arm, so that all are right together as asked for (Holm).")
+    yield "LEVEL is what is left to each arm, so that all are right together as asked for (Holm)."
     yield from _systems(found)
     inner = dict.fromkeys(note for arm in found.arms for note in arm.described.notes)
     yield from map(Note, (*found.notes, *_disagreeing(found), *inner, *_gaps(found)))
@@ -65,7 +65,7 @@ def _cells(found: ContrastedCells, name: str, one: Stratified) -> Iterator[Block
     if one.disagree:
         sides = (one.of("less"), one.of("more"))
         told = "; ".join(f"{in_a_word(one.cells[side[0]])} in {listed(side, 8)}" for side in sides)
-        yield Statement(f"The cells disagree: {told}. What they say together is no advice for any of them.")
+        yield f"The cells disagree: {told}. What they say together is no advice for any of them."
     rows = [(cell, _units(claim), interval(claim), in_a_word(claim)) for cell, claim in one.cells.items()]
     yield Table(("cell", "units", "spread ratio", "verdict"), rows)
     yield from map(Note, (*(f"{cell} is left out: {why}" for cell, why in found.left_out[name].items()), *found.notes))
@@ -147,9 +147,9 @@ def _systems(found: Contrasted) -> Iterator[Block]:
     names = (TableColumn(name, verbatim=True) for name in (found.baseline, *(arm.name for arm in found.arms)))
     yield Table(("differs", *names), [(fact.name, *map(_short, fact.values)) for fact in differs])
     if equal:
-        yield Statement(f"{number(equal)} known facts of the systems under test are equal (--json names them).")
+        yield f"{number(equal)} known facts of the systems under test are equal (--json names them)."
     elif not differs:
-        yield Statement("Nothing is known about the systems under test.")
+        yield "Nothing is known about the systems under test."
 
 
 def _short(value: str | None) -> str:

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator
 
 from ...tools.document import (
-    NO_PICTURES,
     Command,
     Document,
     Facts,
@@ -14,9 +13,7 @@ from ...tools.document import (
     Headline,
     Listing,
     Note,
-    Pictures,
     Section,
-    Statement,
 )
 from ...tools.remedies import broken, not_accepted
 from ...tools.subject import Subject
@@ -31,7 +28,7 @@ from .remarks import findings, warnings
 from .tables import absent
 
 
-def document(evidence: Evidence, pictures: Pictures = NO_PICTURES) -> Document:
+def document(evidence: Evidence) -> Document:
     """Put everything in words; what there is nothing to say of is left out."""
     run = evidence.run
     label = f"What was diagnosed (outcome: {run.subject.outcome})"
@@ -44,16 +41,16 @@ def document(evidence: Evidence, pictures: Pictures = NO_PICTURES) -> Document:
             *map(Note, warnings(evidence)),
             *mitigations.winner(evidence),
             Section("What to do next", (Listing(steps(evidence)),)),
-            *mitigations.comparison(evidence, pictures),
-            *mitigations.levels(evidence, pictures),
-            *nodes.hosts(evidence, pictures),
-            *_baseline(evidence, pictures),
-            *factors.factor(evidence, pictures),
+            *mitigations.comparison(evidence),
+            *mitigations.levels(evidence),
+            *nodes.hosts(evidence),
+            *_baseline(evidence),
+            *factors.factor(evidence),
             *mitigations.suspected(evidence),
-            *factors.classes(evidence, pictures),
+            *factors.classes(evidence),
             *mitigations.tried(evidence),
             *mitigations.not_tried(evidence),
-            _order(evidence, pictures),
+            _order(evidence),
             *ranks.section(evidence),
             *factors.layers(evidence),
             Section("Not available on this machine", (Facts(absent(run)),)),
@@ -95,31 +92,31 @@ def _beside(evidence: Evidence) -> Iterator[str]:
             yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
 
 
-def _baseline(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+def _baseline(evidence: Evidence) -> Iterator[Section]:
     measured, told = evidence.measured, factors.cut(evidence)
     if measured is None:
         return
     shown = f"The runs with counters: {told} The numbers below are of the runs without."
     caption = shown if told else "The baseline without its warm-up."
     facts = Facts(statistics(measured.outcome, measured.sd_interval, evidence.run.subject.unit))
-    yield Section("The baseline", (Figure("distribution", pictures.get("distribution", ""), caption), facts))
+    yield Section("The baseline", (Figure("distribution", caption), facts))
 
 
-def _order(evidence: Evidence, pictures: Pictures) -> Section:
+def _order(evidence: Evidence) -> Section:
     measured, batch = evidence.measured, evidence.telling
     caption = "Outcomes in the order in which the runs were made"
     if batch and batch.compared:
         caption += f"; right, the pairs of batch {batch.applied.batch} of `{batch.applied.mitigation}`, each joined by "
         caption += "a line"
     told = findings(measured, evidence.run.subject.unit) if measured else ()
-    picture = Figure("order", pictures.get("order", ""), f"{caption}.")
+    picture = Figure("order", f"{caption}.")
     return Section("Order and shape of the runs", (picture, Listing(told)))
 
 
-def _checked(evidence: Evidence) -> tuple[Command, Statement]:
+def _checked(evidence: Evidence) -> tuple[Command, str]:
     """Say how a reader can check the record."""
     run = evidence.run
     lines = "\n".join(f"vgo-agent verify {shlex.quote(run.run_dir)}{how}" for how in ("", " --recompute"))
     label = "Check that nothing was changed afterwards, and that the same record leads to the same answer"
     files = "The runs are in `runs.csv`, described in `runs.md`; the pictures are in `report.html`."
-    return Command(lines, label), Statement(f"Tip of the chain: `{run.tip}`. {files}")
+    return Command(lines, label), f"Tip of the chain: `{run.tip}`. {files}"

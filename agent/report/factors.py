@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ...tools.claim import Claim
 from ...tools.distortion import shift
-from ...tools.document import Block, Command, Facts, Figure, Listing, Pictures, Section, Statement, Table, TableColumn
+from ...tools.document import Block, Command, Facts, Figure, Listing, Section, Table, TableColumn
 from ...tools.experiment.schedules import LayerSet
 from ...tools.fit_tree import FitTreeResult
 from ...tools.profile import ProfileResult
@@ -31,9 +31,9 @@ RANKED = (
 SHIFTS = ("layers on", "runs", "mean shifts", "spread shifts", "")
 
 
-def factor(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+def factor(evidence: Evidence) -> Iterator[Section]:
     """Tell of the visible factor: what was looked up, else what is known, else the numbers alone."""
-    factor, calls = evidence.factor, evidence.calls("rank_factors")[-1:]
+    factor = evidence.factor
     if factor is None:
         return
     looked = next((result for result in evidence.looked_up if result.factor == factor.factor), None)
@@ -45,11 +45,10 @@ def factor(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
     yield Section(
         f"The factor: {known.name if known else factor.factor}",
         (
-            Statement(source.description if source else "The knowledge base has no entry for it."),
-            Statement(f"Shown by `{factor.column}`. {meaning(factor.column, evidence.columns)}", calls),
+            source.description if source else "The knowledge base has no entry for it.",
+            f"Shown by `{factor.column}`. {meaning(factor.column, evidence.columns)}",
             Figure(
                 "scatter",
-                pictures.get("scatter", ""),
                 "Each mark is one profiled run; the dotted line is the best straight one.",
             ),
             Facts(tuple(_strength(factor, unit(factor.column, evidence.columns)))),
@@ -58,7 +57,7 @@ def factor(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
                 (Facts(members if len(members) > 1 else ()),),
                 folded=True,
             ),
-            Statement(f"Easily confused with: {', '.join(others)}." if others else ""),
+            f"Easily confused with: {', '.join(others)}." if others else "",
             Section("References", (Listing(looked.references if looked else ()),)),
         ),
     )
@@ -87,7 +86,7 @@ def cut(evidence: Evidence) -> str:
     return f"{number(found.n_slow)} of {number(total)} profiled runs are slow: the cut lies at {cut}, {found.how}."
 
 
-def classes(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+def classes(evidence: Evidence) -> Iterator[Section]:
     """Tell how slow and fast runs were told apart: the cut, the tree, the ranking."""
     told, ranking = cut(evidence), evidence.ranking
     fixed = f"{told} The cut was fixed before any counter was looked at." if told else ""
@@ -97,8 +96,8 @@ def classes(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
     yield Section(
         "How slow and fast were told apart",
         (
-            Statement(fixed, evidence.calls("label")[-1:]),
-            *_tree(evidence, pictures),
+            fixed,
+            *_tree(evidence),
             Table(RANKED, rows, "Ranking of the groups of columns"),
             Section(f"{count} columns set aside before ranking", (Facts(aside),), folded=True),
         ),
@@ -130,19 +129,18 @@ def _set_aside(ranking: RankResult) -> Iterator[Fact]:
         yield reason, ", ".join(f"`{name}`" for name in names)
 
 
-def _tree(evidence: Evidence, pictures: Pictures) -> Iterator[Block]:
+def _tree(evidence: Evidence) -> Iterator[Block]:
     """Show the tree, and tell how far to believe it; nothing where it asks nothing."""
     fitted = evidence.tree
     if fitted is None or len(fitted.tree.nodes) == 1:
         return
     tree = fitted.tree
     unseen = percent(tree.cross_validated) if tree.cross_validated is not None else "not known"
-    yield Figure("tree", pictures.get("tree", ""))
-    yield Statement(
+    yield Figure("tree")
+    yield (
         f"{_tree_runs(fitted, evidence)}The tree explains; it does not decide. On runs that it had not seen its "
         f"balanced accuracy is {unseen} (50 % is a coin); the {percent(tree.in_sample)} on its own runs mean little, "
-        f"since it chose among {fitted.columns} columns.",
-        evidence.calls("fit_tree")[-1:],
+        f"since it chose among {fitted.columns} columns."
     )
     yield Section("The tree as text", (Command(tree.text().rstrip("\n"), language=""),), folded=True)
 
@@ -168,7 +166,7 @@ def layers(evidence: Evidence) -> Iterator[Section]:
         cost = f"What reading costs the program, against {bare} bare runs made between the others in random order."
         rows = [row for profile in evidence.profiles for row in shift_rows(profile)]
         searches = tuple(fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence))
-        yield Section("The layers", (Statement(cost, evidence.calls("profile")), Table(SHIFTS, rows), Facts(searches)))
+        yield Section("The layers", (cost, Table(SHIFTS, rows), Facts(searches)))
 
 
 def shift_rows(profile: ProfileResult) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...knowledge.errors import VgoError
-from ...tools.document import Block, Document, Facts, Figure, Note, Section, Statement, Table
+from ...tools.document import Block, Document, Facts, Figure, Note, Section, Table, illustrated
 from ...tools.machine_profile.compare import (
     OUTLIER_RULE,
     BootstrapEstimate,
@@ -61,11 +61,11 @@ def profiled_text(one: Profile, path: Path) -> str:
         throttled,
         *(f"No result: {name} ({one.why_missing(name)})" for name in failed),
     )
-    return blocks_text([Statement(line) for line in lines])
+    return blocks_text([line for line in lines])
 
 
-def document(found: MachineComparison, name: str = "machine", picture: str = "") -> Document:
-    """Give the whole comparison; `picture` is SVG, which stands beside a Markdown page under `name`."""
+def document(found: MachineComparison, name: str = "machine") -> Document:
+    """Give the whole comparison; its figure is called `name`."""
     bars = histogram([one.speed_up.value for one in found.ratios if one.group == "cpu"], "CPU stressors")
     group_columns = ("group", "stressors", "least", "quartile", "median", "quartile", "greatest")
     ratio_columns = ("stressor", "group", "speed-up", "95 %", "")
@@ -73,11 +73,11 @@ def document(found: MachineComparison, name: str = "machine", picture: str = "")
         "Machine profiles compared",
         "machine",
         (
-            Statement(_title(found)),
-            Figure(name, picture, "Speed-ups of the stressors.", bars),
+            _title(found),
+            Figure(name, "Speed-ups of the stressors.", bars),
             Table(group_columns, [_summary_row(one) for one in found.groups]),
-            Statement(_APART),
-            *map(Statement, _said(found)),
+            _APART,
+            *_said(found),
             *map(Note, found.notes),
             Section("Every stressor", (Table(ratio_columns, [_ratio_row(one) for one in found.ratios]),)),
         ),
@@ -101,7 +101,7 @@ def save(found: MachineComparison, path: Path) -> list[Path]:
     from .fleet_figures import picture
     from .saving import save_files
 
-    files = document_files(document(found, path.stem, picture(found)), path.stem)
+    files = document_files(illustrated(document(found, path.stem), {path.stem: picture(found)}), path.stem)
     kept = {".md": (".md", ".svg"), ".html": (".html",)}[path.suffix]
     return save_files(path.parent, {name: text for name, text in files.items() if name.endswith(kept)})
 
@@ -193,10 +193,10 @@ def calibrated_text(found: Calibrated, path: Path) -> str:
         ("here", f"vgo-agent machine run --like {path} -- COMMAND"),
     )
     blocks: tuple[Block, ...] = (
-        Statement(f"{headline(found)}, {quota_words(one.quota)}."),
+        f"{headline(found)}, {quota_words(one.quota)}.",
         Table(("speed-up over the base", "least", "median", "greatest", "width"), ranges),
         Table(("step", "CPUs", "stressors", "median speed-up"), steps),
-        *map(Statement, _sentences(found)),
+        *_sentences(found),
         *map(Note, found.notes),
         Facts(ways),
     )

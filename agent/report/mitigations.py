@@ -12,7 +12,7 @@ from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interv
 from ...tools.claim import sentence as claim_sentence
 from ...tools.compare import ENOUGH, confirmations, reached
 from ...tools.comparison import Comparison, claimed
-from ...tools.document import Block, Command, Figure, Listing, Note, Pictures, Section, Statement, Table
+from ...tools.document import Block, Command, Figure, Listing, Note, Section, Table
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.findings import Batch
 from ...tools.look_up import Candidate
@@ -43,9 +43,9 @@ def winner(evidence: Evidence) -> Iterator[Section]:
         "The command line that reproduces it",
         (
             Command(proof.command),
-            Statement(about, (proof.comparison,)),
+            about,
             Section("To keep it", (Listing(keep),)),
-            Section("When it hurts", (Statement(known.hurts if known else ""),)),
+            Section("When it hurts", ((known.hurts if known else ""),)),
         ),
     )
 
@@ -60,12 +60,12 @@ def _known(key: str, evidence: Evidence) -> Candidate | Mitigation | None:
     return evidence.candidates.get(key) or evidence.run.knowledge.mitigations.get(key)
 
 
-def comparison(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+def comparison(evidence: Evidence) -> Iterator[Section]:
     """Put baseline and mitigated side by side: the batch of the verdict, else the best that was tried."""
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return
-    found, key, calls = batch.compared.comparison, batch.applied.mitigation, (batch.call.call_id, batch.comparing)
+    found, key = batch.compared.comparison, batch.applied.mitigation
     unproved = "These are the numbers of what left the least spread; no second batch confirmed them."
     modes = f"{found.described.baseline_modes} → {found.described.other_modes}"
     alone = f"spread {_p(found.spread)}, mean {_p(found.claims['mean'])}"
@@ -75,13 +75,12 @@ def comparison(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
         (
             Figure(
                 "overlay",
-                pictures.get("overlay", ""),
                 "Left the histogram, right the share of runs up to each outcome; the steeper, the less they vary.",
             ),
-            Statement(f"`{key}`, batch {batch.applied.batch}, {_randomised(batch)}. {claim}", calls),
+            f"`{key}`, batch {batch.applied.batch}, {_randomised(batch)}. {claim}",
             Note("" if batch is evidence.confirming else unproved),
             arms(found, evidence.run.subject.unit),
-            Statement(f"By exchange of pairs, each alone: {alone}. Modes: {modes}.", calls),
+            f"By exchange of pairs, each alone: {alone}. Modes: {modes}.",
         ),
     )
 
@@ -117,7 +116,7 @@ def _p(claim: Claim | TooFew) -> str:
     return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
 
 
-def levels(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+def levels(evidence: Evidence) -> Iterator[Section]:
     """Tell of the levels of a parameter that was searched."""
     screened = evidence.screened
     if screened is None:
@@ -128,13 +127,11 @@ def levels(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
         (
             Figure(
                 "levels",
-                pictures.get("levels", ""),
                 "Every run of each level, and the mean; levels that were dropped have fewer runs.",
             ),
-            Statement(
+            (
                 f"In random rounds beside the baseline; {small}. The level was chosen by these runs, so they claim "
-                "nothing.",
-                evidence.calls("screen_levels")[-1:],
+                "nothing."
             ),
             level_table(screened, evidence.run.subject.unit),
         ),
@@ -168,7 +165,7 @@ def tried(evidence: Evidence) -> Iterator[Section]:
         proved = "Each had to be proved in force before it was measured, and was put back afterwards."
         ratios = "Ratios are mitigated over baseline, with 95 % intervals."
         batches = (_batch(batch, evidence) for batch in evidence.batches)
-        yield Section("Mitigations tried", (Statement(f"{proved} {ratios}"), *batches))
+        yield Section("Mitigations tried", (f"{proved} {ratios}", *batches))
 
 
 def _batch(batch: Batch, evidence: Evidence) -> Section:
@@ -176,7 +173,7 @@ def _batch(batch: Batch, evidence: Evidence) -> Section:
     return Section(
         f"{name_of(applied.mitigation, evidence)}, batch {applied.batch}: {_outcome(batch, evidence)}",
         (
-            Statement(_ratios(batch, evidence), (batch.call.call_id, batch.comparing)),
+            _ratios(batch, evidence),
             *map(Note, applied.told),
             Section(
                 "Command, and what was checked", (Command(applied.command), checks(batch)), folded=applied.in_force
@@ -258,9 +255,9 @@ def _not_tried(left: Untried) -> Section:
     return Section(
         f"{one.name} (`{one.mitigation}`, scope {one.scope}): {left.reason}",
         (
-            Statement(one.description),
-            Statement(one.when and f"When it helps: {one.when}"),
-            Statement(one.hurts and f"When it hurts: {one.hurts}"),
+            one.description,
+            (one.when and f"When it helps: {one.when}"),
+            (one.hurts and f"When it hurts: {one.hurts}"),
             Listing(tuple(f"writes `{line}`" for line in one.writes)),
             Listing(one.steps),
             Command(one.command),
@@ -318,12 +315,12 @@ def suspected(evidence: Evidence) -> Iterator[Section]:
         sections = (Section(factor.name, tuple(_tries(factor, ready, evidence))) for factor, ready in found)
         yield Section(
             "Suspects without a counter",
-            (Statement(f"No counter of this run could have shown these. {how}"), *sections),
+            (f"No counter of this run could have shown these. {how}", *sections),
         )
 
 
 def _tries(factor: KnownFactor, ready: Sequence[Mitigation], evidence: Evidence) -> Iterator[Block]:
-    yield Statement(factor.description)
+    yield factor.description
     for one in ready:
-        yield Statement(one.when)
+        yield one.when
         yield Command(command_line(one, evidence.run.subject, evidence.run.machine), one.name)

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from ...tools.document import (
-    NO_PICTURES,
     Block,
     Command,
     Document,
@@ -19,10 +18,9 @@ from ...tools.document import (
     Figure,
     Headline,
     Note,
-    Pictures,
     Section,
-    Statement,
     Table,
+    illustrated,
 )
 from ...tools.nodes.analyse import NodeComparison, NodeDeviation, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
@@ -45,12 +43,7 @@ def summary(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: Re
     return {**found.model_dump(mode="json"), "effect": effect, "file": recorded.source, "notes": list(recorded.notes)}
 
 
-def document(
-    found: NodeComparison,
-    pooled: WithinNodeEffect | None,
-    remarks: Sequence[str] = (),
-    pictures: Pictures = NO_PICTURES,
-) -> Document:
+def document(found: NodeComparison, pooled: WithinNodeEffect | None, remarks: Sequence[str] = ()) -> Document:
     """Put everything in words; `remarks` are of the file that was read."""
     explained = found.within.verdict == "cause explained"
     factors_within = Table(FACTORS, factors(found.within)[1][:5] if explained else [])
@@ -65,38 +58,38 @@ def document(
         "nodes",
         (
             Headline(found.verdict, found.reason),
-            *_comparison(found, pictures),
+            *_comparison(found),
             *(_effects(pooled) if pooled else ()),
             Section("What goes with slow runs", linked),
         ),
     )
 
 
-def hosts(evidence: Evidence, pictures: Pictures) -> Iterator[Section]:
+def hosts(evidence: Evidence) -> Iterator[Section]:
     """Compare the hosts of a diagnosis, or say why that cannot be done; nothing where all runs were made on one."""
     seen = evidence.seen
     if isinstance(seen, str):
-        yield Section("Hosts", (Statement(seen),))
+        yield Section("Hosts", (seen,))
     elif seen:
         found = seen.found
         # Within hosts and between them apart: a slow host must not make a factor of what differs there.
         linked: tuple[Block, ...] = (_within(found), *_between_nodes(found), *map(Note, _notes(found)))
-        yield Section("Hosts", (Statement(found.reason), *_comparison(found, pictures), *linked))
+        yield Section("Hosts", (found.reason, *_comparison(found), *linked))
 
 
-def _comparison(found: NodeComparison, pictures: Pictures) -> Iterator[Block]:
+def _comparison(found: NodeComparison) -> Iterator[Block]:
     """What a fleet and the hosts of a diagnosis say alike: odd nodes first, then the slowest."""
-    yield Statement(_shares(found))
+    yield _shares(found)
     yield Note(_drain(found), "Next")
     marks = "Each mark is a run, each line the median of a node; odd nodes are triangles."
-    yield Figure("distributions", pictures.get("distributions", ""), marks)
+    yield Figure("distributions", marks)
     bars = "Each node against the median node, with simultaneous 95 % intervals."
-    yield Figure("standings", pictures.get("standings", ""), bars)
+    yield Figure("standings", bars)
     ranked = sorted(found.nodes, key=lambda node: not node.odd)
     yield Table(NODES, [_row(node, found.unit) for node in ranked[:MOST_ROWS]])
     more = len(ranked) - MOST_ROWS
-    yield Statement(f"... and {number(more)} more (--json names all)" if more > 0 else "")
-    yield from map(Statement, _differences(found))
+    yield (f"... and {number(more)} more (--json names all)" if more > 0 else "")
+    yield from _differences(found)
 
 
 def _shares(found: NodeComparison) -> str:
@@ -147,10 +140,10 @@ def _drain(found: NodeComparison) -> str:
 def _effects(pooled: WithinNodeEffect) -> Iterator[Block]:
     """Say what a condition does on the nodes together."""
     first, second = pooled.conditions
-    yield Statement(f"{second} is compared with {first} within {pooled.spread.nodes} nodes.")
+    yield f"{second} is compared with {first} within {pooled.spread.nodes} nodes."
     yield Facts((("spread", f"x{_pooled(pooled.spread)}"), ("level", f"x{_pooled(pooled.level)}")))
     left_out = ", ".join(pooled.left_out)
-    yield Statement(f"Left out, with too few runs of both: {left_out}." if left_out else "")
+    yield (f"Left out, with too few runs of both: {left_out}." if left_out else "")
 
 
 def _pooled(one: Pooled) -> str:
@@ -163,23 +156,23 @@ def _between(value: float, interval: Any) -> str:
     return ratio(value, interval.low, interval.high)
 
 
-def _within(found: NodeComparison) -> Statement:
+def _within(found: NodeComparison) -> str:
     """Say what was found about the runs of each node."""
     one = found.within
-    return Statement(f"Within nodes: {one.verdict}. {one.reason}".rstrip())
+    return f"Within nodes: {one.verdict}. {one.reason}".rstrip()
 
 
-def _between_nodes(found: NodeComparison) -> Iterator[Statement]:
+def _between_nodes(found: NodeComparison) -> Iterator[str]:
     """Name what goes with the level of nodes."""
     if not found.between:
-        yield Statement("Between nodes: too few nodes to rank columns by them (six are needed).")
+        yield "Between nodes: too few nodes to rank columns by them (six are needed)."
         return
     told = [one for one in found.between if one.p_value <= LEVEL]
     if not told:
-        yield Statement("Between nodes: no column follows their level by more than luck.")
+        yield "Between nodes: no column follows their level by more than luck."
     for one in told:
         linked = f"rank correlation {one.correlation:.2f}, {p_value(one.p_value)}"
-        yield Statement(f"Between nodes: {one.name} follows their level ({linked}).")
+        yield f"Between nodes: {one.name} follows their level ({linked})."
 
 
 def _notes(found: NodeComparison) -> Iterator[str]:
@@ -210,7 +203,7 @@ def save(
     from .strips import distributions
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
-    page = document(found, pooled, pictures=drawn)
+    page = illustrated(document(found, pooled), drawn)
     page = replace(page, blocks=(Command(command, "The command that gives this page"), *page.blocks))
     pictures = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
     described = json.dumps(found.model_dump(mode="json"), indent=2) + "\n"
@@ -236,11 +229,11 @@ def _csv(found: NodeComparison) -> str:
     return pd.DataFrame(rows).to_csv(index=False)
 
 
-def pictures(evidence: Evidence) -> Pictures:
+def pictures(evidence: Evidence) -> dict[str, str]:
     """Draw the runs of each host, and how hosts compare."""
     seen = evidence.seen
     if seen is None or isinstance(seen, str):
-        return NO_PICTURES
+        return {}
     from .fleet_figures import standings  # Matplotlib takes its time
     from .strips import distributions
 

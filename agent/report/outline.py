@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...tools.document import Facts, Note, Section, Statement, Table
+from ...tools.document import Facts, Note, Section, Table
 from ...tools.recorded.columns import listed
 from ...tools.recorded.outline import ColumnOutline, Outline
 from ..render.terminal import blocks_text
@@ -21,7 +21,7 @@ def text(found: Outline, saved: Sequence[str], following: str) -> str:
     facts = tuple((key, " ".join(value.split())[:LONGEST]) for key, value in found.system.items())
     words = blocks_text(
         (
-            *map(Statement, _head(found)),
+            *_head(found),
             Table(COLUMNS, [_row(column) for column in found.columns]),
             Section("Set aside", (Facts(aside),), folded=True),
             Section("System under test", (Facts(facts),), folded=True),

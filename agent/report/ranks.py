@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ...tools.document import SHARE, Block, Cell, Headline, Note, Section, Statement, Table, TableColumn
+from ...tools.document import SHARE, Block, Cell, Headline, Note, Section, Table, TableColumn
 from ...tools.mpi.rank_summary import HostRanks, Ranks, RankSummary
 from ...tools.mpi.rows import RankRows, ranks_csv
 from ..render.terminal import blocks_text
@@ -55,7 +55,7 @@ def text(found: Ranks) -> str:
     """Give the words of a terminal."""
     more = len(found.ranks) - MOST_ROWS
     rest = f"... and {more} more (--json names all)" if more > 0 else ""
-    head = (Headline(found.verdict, found.reason), Statement(_unevenness(found)), _rank_table(found), Statement(rest))
+    head = (Headline(found.verdict, found.reason), _unevenness(found), _rank_table(found), rest)
     return blocks_text((*head, _host_table(found), *_statements(found)))
 
 
@@ -182,17 +182,17 @@ def csv_of(evidence: Evidence) -> bytes | None:
 
 def section(evidence: Evidence) -> Iterator[Section]:
     """Tell of the ranks in a report; nothing where the program is not known to have any."""
-    found, calls = evidence.ranks, evidence.calls("profile")[-1:]
+    found = evidence.ranks
     if isinstance(found, str):
-        yield Section("The ranks", (Statement(found, calls),))
+        yield Section("The ranks", (found,))
     elif found:
-        told = Statement(f"{found.verdict.capitalize()}. {found.reason} {_unevenness(found)}", calls)
-        file = Statement("One line a run and rank: `ranks.csv`.")
+        told = f"{found.verdict.capitalize()}. {found.reason} {_unevenness(found)}"
+        file = "One line a run and rank: `ranks.csv`."
         yield Section("The ranks", (told, _rank_table(found), _host_table(found), *_statements(found), file))
 
 
 def _statements(found: Ranks) -> Iterator[Block]:
-    yield from map(Statement, (*_why(found), *_places(found)))
+    yield from (*_why(found), *_places(found))
     yield from map(Note, found.notes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...tools.candidates import ORDER
-from ...tools.document import Pictures
+from ...tools.document import illustrated
 from ...tools.findings import Batch
 from ...tools.mpi.rows import RANKS
 from ...tools.run_table import PairedOutcomes
@@ -23,7 +23,7 @@ from .tables import runs_md
 from .tree_figure import tree
 
 
-def pictures(evidence: Evidence) -> Pictures:
+def pictures(evidence: Evidence) -> dict[str, str]:
     """Draw what there is data for: SVG by name, empty where a step is missing."""
     return {
         "distribution": _distribution(evidence),
@@ -108,10 +108,10 @@ def _scatter(evidence: Evidence) -> str:
 def outputs(run: FinishedRun) -> dict[str, bytes]:
     """Make every file, by name; the same run gives the same bytes."""
     evidence = gather(run)
-    ranks = csv_of(evidence)
+    ranks, page = csv_of(evidence), document(evidence)
     return {
         **({RANKS: ranks} if ranks else {}),
         "runs.md": runs_md(run),
-        "report.md": markdown_page(document(evidence)).encode(),
-        "report.html": html_page(document(evidence, pictures(evidence))).encode(),
+        "report.md": markdown_page(page).encode(),
+        "report.html": html_page(illustrated(page, pictures(evidence))).encode(),
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...tools.base import Result
-from ...tools.document import Block, Facts, Figure, Note, Section, Statement, Table
+from ...tools.document import Block, Facts, Figure, Note, Section, Table
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.statistics.shape.describe import describe
@@ -51,7 +51,7 @@ def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
             raise TypeError(f"no words for {other}")
     files = (f"Kept in {stepped.folder}", *(f"Saved: {path}" for path in saved))
     after = Note(_after(stepped.result, saved), "Next")
-    return blocks_text((*blocks, *map(Statement, files), after))
+    return blocks_text((*blocks, *files, after))
 
 
 def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> Iterator[Block]:
@@ -60,10 +60,10 @@ def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> Iter
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
     ended = f"stopped by {_ended(stepped) or measured.stopped_by}{reason}"
-    yield Statement(f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; {ended}.")
+    yield f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; {ended}."
     yield Facts(statistics(measured.outcome, measured.sd_interval, subject.unit))
     yield _histogram(counted[measured.warm_up :], subject.unit, fancy)
-    yield from map(Statement, findings(measured, subject.unit))
+    yield from findings(measured, subject.unit)
     yield Note(measured.unusable)
     yield Note(measured.launcher.words if measured.launcher else "")
 
@@ -74,12 +74,10 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
     failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
     with_columns = f"{subject.counted} with {number(profiled.columns)} columns"
-    yield Statement(f"{typed(subject)}: {number(len(counted))} {with_columns}{bare}{failed}{ended}.")
+    yield f"{typed(subject)}: {number(len(counted))} {with_columns}{bare}{failed}{ended}."
     yield Facts(statistics(profiled.outcome, log_sd_interval(counted), subject.unit))
     yield _histogram(counted, subject.unit, fancy)
-    yield from map(
-        Statement, (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
-    )
+    yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
     yield Table(factors.SHIFTS, factors.shift_rows(profiled))
     hidden = tuple(profiled.hidden.items())
     more = len(hidden) - MOST_HIDDEN
@@ -89,7 +87,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
 
 
 def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Figure:
-    return Figure("histogram", "", text="\n".join(histogram(outcomes, unit, fancy)))
+    return Figure("histogram", text="\n".join(histogram(outcomes, unit, fancy)))
 
 
 def profiled_outcomes(stepped: StepResult) -> list[float]:

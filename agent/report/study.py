@@ -9,7 +9,6 @@ from typing import Any
 
 from ...tools.claim import Claim, in_a_word, interval
 from ...tools.document import (
-    NO_PICTURES,
     SHARE,
     Block,
     Cell,
@@ -20,9 +19,7 @@ from ...tools.document import (
     Headline,
     Listing,
     Note,
-    Pictures,
     Section,
-    Statement,
     Table,
     TableColumn,
 )
@@ -48,7 +45,7 @@ def planned(design: StudyDesign, rounds: int) -> str:
     """Say what a study would run, and what it would skip."""
     said = f"{len(design.settings)} settings, {rounds} rounds at most, on {design.machine}."
     changes = Table(("setting", "changes"), [(one.name, one.told()) for one in design.settings])
-    return blocks_text((Statement(said), Statement("Nothing was run."), changes, *map(Statement, _skipped(design))))
+    return blocks_text((said, "Nothing was run.", changes, *_skipped(design)))
 
 
 def _skipped(design: StudyDesign) -> list[str]:
@@ -66,24 +63,24 @@ def summary(studied: StudyResult) -> dict[str, Any]:
     return {"folder": str(studied.folder), **answer}
 
 
-def document(studied: StudyResult, pictures: Pictures = NO_PICTURES) -> Document:
-    """Give the whole answer; `pictures` are SVG by name: settings, effects, cores."""
+def document(studied: StudyResult) -> Document:
+    """Give the whole answer, with figures settings, effects and cores."""
     study = studied.study
     captions = {
         "settings": f"Each mark is a run over the mean of its setting: {_ENDS}",
         "effects": "95 % intervals, each for itself.",
         "cores": "How the variability and the mean go with the number of cores.",
     }
-    figures = {name: Figure(name, pictures.get(name, ""), caption) for name, caption in captions.items()}
-    effects = (Statement(_EFFECTS), figures["effects"], _effects(study.effects)) if study.effects else ()
-    reserved = (Statement(study.reservation.answer), figures["cores"], _cores(studied))
+    figures = {name: Figure(name, caption) for name, caption in captions.items()}
+    effects = (_EFFECTS, figures["effects"], _effects(study.effects)) if study.effects else ()
+    reserved = (study.reservation.answer, figures["cores"], _cores(studied))
     changes = tuple((f"`{one.name}`", f"`{one.told()}`") for one in studied.asked.design.settings)
     return Document(
         shlex.join(studied.asked.subject.command),
         "thread study",
         (
             Headline("", study.verdict),
-            Statement(
+            (
                 f"{study.rounds} rounds of {study.planned} on a machine with {study.design.machine}; each round ran "
                 "every setting once, in random order."
             ),
@@ -96,7 +93,7 @@ def document(studied: StudyResult, pictures: Pictures = NO_PICTURES) -> Document
             Section("Clock of the CPUs", (_clocks(studied.rows),)),
             Section("Left out", (Listing(tuple(_left_out(study))),)),
             Section("The settings", (Facts(changes),), folded=True),
-            Statement(f"Every run is in `{TABLE}`; what was asked is in `{REQUEST}`."),
+            f"Every run is in `{TABLE}`; what was asked is in `{REQUEST}`.",
         ),
     )
 
@@ -110,7 +107,7 @@ def _advice(study: Study) -> Iterator[Block]:
     if advice := study.advice:
         in_shell = Command("\n".join(advice.shell), "In a shell")
         with_slurm = Command("\n".join(advice.slurm), "With Slurm")
-        yield Section(f"Recommended: {advice.setting}", (in_shell, with_slurm, *map(Statement, advice.notes)))
+        yield Section(f"Recommended: {advice.setting}", (in_shell, with_slurm, *advice.notes))
 
 
 def _left_out(study: Study) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...tools.document import illustrated
 from ...tools.statistics.values import FloatArray
 from ...tools.study.effects import CoreReservation, Effect
 from ...tools.study.spreads import outcomes
@@ -72,16 +73,15 @@ def forest(effects: Sequence[Effect]) -> str:
 
 def save(studied: StudyResult) -> None:
     """Write everything that is told of a study beside its table."""
-    for name, content in document_files(document(studied, _pictures(studied))).items():
+    for name, content in document_files(illustrated(document(studied), _pictures(studied))).items():
         write(studied.folder / name, content.encode())
 
 
 def _pictures(studied: StudyResult) -> dict[str, str]:
     study, first = studied.study, [row for row in studied.rows if row["batch"] == 1]
     times = outcomes(first)
-    drawn = {
+    return {
         "settings": normalised({one.setting: times[one.setting] for one in study.spreads}, study.chosen),
         "cores": against_cores(study.reservation.steps, times, studied.asked.subject.unit),
         "effects": forest(study.effects),
     }
-    return {name: svg for name, svg in drawn.items() if svg}

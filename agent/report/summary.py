@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ...tools.document import Command, Headline, Note, Statement, Table
+from ...tools.document import Command, Headline, Note, Table
 from ...tools.remedies import broken, not_accepted, values_of
 from ...tools.verdict import confirmed, left_for_time, title, to_json
 from ...tools.verdict_words import headline
@@ -59,7 +59,7 @@ def text(run: FinishedRun) -> str:
         *(_tables(evidence) if run.plan.mitigation else ()),
         *(Note(remark) for remark in warnings(evidence)[:MOST_WARNINGS]),
         *(Note(step, "Next") for step in steps(evidence)[:MOST_STEPS]),
-        Statement(f"Report: {run.run_dir}/report.html"),
+        f"Report: {run.run_dir}/report.html",
     )
     return blocks_text(blocks)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...tools.document import (
-    NO_PICTURES,
     SHARE,
     Cell,
     Document,
@@ -13,9 +12,7 @@ from ...tools.document import (
     Figure,
     Headline,
     Note,
-    Pictures,
     Section,
-    Statement,
     Table,
     TableColumn,
 )
@@ -36,11 +33,11 @@ _CAPTIONS = {
 }
 
 
-def document(fitted: Fitted, explained: SurfaceExplanation, pictures: Pictures = NO_PICTURES) -> Document:
-    """Give the whole answer; `pictures` are SVG by name: map, front, fit, shares."""
+def document(fitted: Fitted, explained: SurfaceExplanation) -> Document:
+    """Give the whole answer, with figures map, front, fit and shares."""
     surface = fitted.response
     record = surface.record
-    figures = {name: Figure(name, pictures.get(name, ""), caption) for name, caption in _CAPTIONS.items()}
+    figures = {name: Figure(name, caption) for name, caption in _CAPTIONS.items()}
     share = f"How much of the variance of {_response(surface)} each setting explains, on the fitted surface."
     axes = tuple((f"`{axis.name}`", f"{len(axis.levels)} levels, {axis.words}") for axis in record.axes)
     return Document(
@@ -48,16 +45,16 @@ def document(fitted: Fitted, explained: SurfaceExplanation, pictures: Pictures =
         "surface",
         (
             Headline("", _headline(surface)),
-            Statement(f"Table: `{record.source}`"),
+            f"Table: `{record.source}`",
             Section("The surface", (figures["map"], figures["front"])),
             Section(
                 "Errors on configurations that were not seen",
-                (Statement(f"Found by {record.how}. {_MEASURES}"), _errors(surface), figures["fit"]),
+                (f"Found by {record.how}. {_MEASURES}", _errors(surface), figures["fit"]),
             ),
             Section(
                 "How much of the variability each setting explains",
                 (
-                    Statement(f"{share} Sobol' indices, clipped to 0 to 1."),
+                    f"{share} Sobol' indices, clipped to 0 to 1.",
                     _shares(explained),
                     figures["shares"],
                     *_variances(surface, explained),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...tools.document import Note, Statement, Table, TableColumn
+from ...tools.document import Note, Table, TableColumn
 from ...tools.surface.axes import Level
 from ...tools.surface.best import Best, PredictedCell
 from ...tools.surface.explain import Slice
@@ -20,9 +20,9 @@ def of_prediction(fitted: Fitted, config: Mapping[str, Level], found: Prediction
     """Say what is predicted, how surely, and whether it may be relied on."""
     surface, seen = fitted.response, found.measured
     blocks = [
-        Statement(f"{surface.record.response} at {configuration(config)}: {_interval(surface, found)}."),
-        Statement("" if seen is None else f"Measured there: {_shown(surface, seen)}."),
-        Statement(f"mean: {_interval(fitted.mean, mean)}." if mean and fitted.mean else ""),
+        f"{surface.record.response} at {configuration(config)}: {_interval(surface, found)}.",
+        "" if seen is None else f"Measured there: {_shown(surface, seen)}.",
+        f"mean: {_interval(fitted.mean, mean)}." if mean and fitted.mean else "",
     ]
     return blocks_text((*blocks, *_extrapolated(found, " Measure there before you rely on it.")))
 
@@ -37,9 +37,9 @@ def of_best(fitted: Fitted, found: Best) -> str:
         beside = f"measured there: {_shown(asked, measured)}."
     return blocks_text(
         (
-            Statement(f"Smallest {found.goal}{under}: {configuration(found.best.config)}"),
-            Statement(f"{found.goal} {_interval(asked, found.prediction)}; {beside}"),
-            Statement(
+            f"Smallest {found.goal}{under}: {configuration(found.best.config)}",
+            f"{found.goal} {_interval(asked, found.prediction)}; {beside}",
+            (
                 f"{number(found.allowed)} of {number(found.candidates)} configurations are allowed; "
                 f"{number(found.near)} more could turn out as good."
             ),
@@ -73,7 +73,7 @@ def of_slice(surface: Surface, found: Slice) -> str:
     columns = [[_shown(surface, value) for value in row] for row in found.values]
     rows = [(_level(level), *(column[place] for column in columns)) for place, level in enumerate(found.levels[0])]
     title = f"{found.response} over {' x '.join(found.axes)}{held}"
-    return blocks_text((Statement(title), Table([_given(name) for name in (" \\ ".join(found.axes), *across)], rows)))
+    return blocks_text((title, Table([_given(name) for name in (" \\ ".join(found.axes), *across)], rows)))
 
 
 def configuration(config: Mapping[str, Level]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...tools.document import Pictures
+from ...tools.document import illustrated
 from ...tools.surface.best import best
 from ...tools.surface.explain import SurfaceExplanation, cut
 from ...tools.surface.stored import Fitted
@@ -16,17 +16,16 @@ from .surface import document
 
 def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> list[str]:
     """Write everything, and return the paths; the folder is there."""
-    page = document(fitted, explained, _pictures(fitted, explained))
+    page = illustrated(document(fitted, explained), _pictures(fitted, explained))
     return list(map(str, save_files(folder, document_files(page))))
 
 
-def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> Pictures:
+def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> dict[str, str]:
     surface = fitted.response
-    drawn = {
+    found, field = best(fitted, surface.record.response, seed=surface.record.seed)
+    return {
         "fit": fit_figure(surface),
         "shares": share_figure(explained),
         "map": slice_figure(surface, cut(surface)),
+        "front": front_figure(fitted, field, found),
     }
-    found, field = best(fitted, surface.record.response, seed=surface.record.seed)
-    front = front_figure(fitted, field, found)
-    return {**drawn, "front": front} if front else drawn

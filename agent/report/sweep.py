@@ -18,7 +18,6 @@ from ...tools.document import (
     Listing,
     Note,
     Section,
-    Statement,
     Table,
     TableColumn,
 )
@@ -32,8 +31,8 @@ MOST_LINES = 200
 Row = Mapping[str, Any]
 
 
-def document(sweep: Sweep, cells: Sequence[Row], summary: Mapping[str, Any], picture: str) -> Document:
-    """Give all that a page says of a sweep; `summary` is the object of `--json`, `picture` is SVG."""
+def document(sweep: Sweep, cells: Sequence[Row], summary: Mapping[str, Any]) -> Document:
+    """Give all that a page says of a sweep; `summary` is the object of `--json`."""
     unit = str(summary["unit"])
     more = f"... and {len(cells) - MOST_LINES} more in `cells.csv`." if len(cells) > MOST_LINES else ""
     return Document(
@@ -42,9 +41,9 @@ def document(sweep: Sweep, cells: Sequence[Row], summary: Mapping[str, Any], pic
         (
             Command(" ".join(map(_word, sweep.space.command)), language=""),
             *answer(sweep, summary),
-            Figure("sweep", picture, "Cells that were given up are left out."),
-            Section("Cells", (_cells(sweep, cells[:MOST_LINES], unit), Statement(more))),
-            Statement("`runs.csv` holds one row for each run, `cells.csv` one for each cell."),
+            Figure("sweep", "Cells that were given up are left out."),
+            Section("Cells", (_cells(sweep, cells[:MOST_LINES], unit), more)),
+            "`runs.csv` holds one row for each run, `cells.csv` one for each cell.",
         ),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...tools.apply_mitigation import ApplyResult
 from ...tools.case import Finished, Record
-from ...tools.document import Command, Document, Section, Statement, Table
+from ...tools.document import Command, Document, Section, Table
 from ...tools.findings import Findings
 from ...tools.row import FIXED, RUNS
 from ..record import FinishedRun
@@ -74,7 +74,7 @@ def runs_md(run: FinishedRun) -> bytes:
     told = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False)
     better = "Lower" if run.subject.lower_is_better else "Higher"
     blocks = (
-        Statement(
+        (
             "`runs.csv` holds one row for each run of the program, over all steps of the diagnosis; a metric that a "
             f"step did not read is empty. {better} outcomes are better."
         ),
@@ -85,7 +85,7 @@ def runs_md(run: FinishedRun) -> bytes:
     return markdown_page(Document("The runs", "run table", blocks)).encode()
 
 
-_ROLES = Statement(
+_ROLES = (
     "Roles: an `outcome` is what a run is judged by; a `factor` may explain slow runs; a `consequence` grows because a "
     "run is slow, so it explains nothing; a `setting` describes how the run was made."
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
+from ...tools.document import illustrated
 from ...tools.recorded.write import write as write_table
 from ...tools.survey import survey
 from ...tools.sweep.cell import CellSettings, first_cells
@@ -38,7 +39,8 @@ def write_files(sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer]) -
         path = folder / RUNS
         write_table(runs_table(sweep, str(path), layers.values(), run.facts), path, fresh=True)
     write(folder / CELLS, cells_csv(cells))
-    pages = document_files(document(sweep, cells, summary, figure(sweep.space, cells, subject.unit)))
+    picture = figure(sweep.space, cells, subject.unit)
+    pages = document_files(illustrated(document(sweep, cells, summary), {"sweep": picture}))
     for name, content in pages.items():
         write(folder / name, content.encode())
     summary["files"] = [str(folder / name) for name in (*[RUNS] * bool(sweep.ran.rows), CELLS, *pages)]

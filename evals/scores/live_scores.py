@@ -16,7 +16,7 @@ from ...agent.render.markdown import markdown_page
 from ...agent.render.terminal import terminal_text
 from ...agent.report.numbers import ABSENT, number, percent, ratio
 from ...knowledge.shape import Frozen
-from ...tools.document import Document, Facts, Listing, Statement, Table
+from ...tools.document import Document, Facts, Listing, Table
 from ...tools.remedies import costly
 from ...tools.verdict import Verdict, confirmed, factors_found, from_json, matches, title
 from ..contest.answer import PRICE, ContestAnswer
@@ -279,9 +279,9 @@ def live_markdown(results: LiveResults) -> str:
 def _document(results: LiveResults) -> Document:
     wrong = (f"{row.name}: {'not run: ' if row.skipped else ''}{row.why}" for row in results.rows if row.why)
     blocks = (
-        Statement(made_by(results)),
-        Statement(f"The machine: {results.machine}."),
-        Statement(results.stopped),
+        made_by(results),
+        f"The machine: {results.machine}.",
+        results.stopped,
         Table(*live_table(results)),
         Listing(tuple(live_lines(results))),
         Listing(tuple(wrong)),

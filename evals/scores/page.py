@@ -11,7 +11,7 @@ from ...agent.render.html import html_page
 from ...agent.render.markdown import markdown_page
 from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from ...agent.report.strips import Strip, height_of, row_axes, strips
-from ...tools.document import Block, Document, Facts, Figure, Headline, Listing, Section, Statement, Table
+from ...tools.document import Block, Document, Facts, Figure, Headline, Listing, Section, Table
 from .difference import Difference
 from .evaluate import bound_of, missed
 from .results import Results, made_by
@@ -80,20 +80,16 @@ def _pictures(results: Results) -> tuple[Figure, ...]:
     return (
         Figure(
             "tags",
-            _tags(results),
             "How often a true cause, or one that moves with it, is named first (cause@1), by tag; the lines are 95 % "
             "intervals.",
+            svg=_tags(results),
         ),
         Figure(
             "regret",
-            _strips(results, "regret", regret, bound),
             f"{EACH_MARK} {UNCLAIMED} Beyond {MOST_REGRET:g} a mark sits on the edge.",
+            svg=_strips(results, "regret", regret, bound),
         ),
-        Figure(
-            "runs",
-            _strips(results, "runs", "recorded runs used by one answer"),
-            EACH_MARK,
-        ),
+        Figure("runs", EACH_MARK, svg=_strips(results, "runs", "recorded runs used by one answer")),
     )
 
 
@@ -201,9 +197,9 @@ def _document(
     )
     blocks: tuple[Block, ...] = (
         Headline("", f"{who} on {len(results.cases)} recorded cases whose cause is known, seeds {seeds}."),
-        Statement(made_by(results)),
-        Statement(results.stopped),
-        Statement(" ".join((OVER, *notes(results)))),
+        made_by(results),
+        results.stopped,
+        " ".join((OVER, *notes(results))),
         Table(*turned(shown)),
         Listing(tuple(duel_line(duel) for duel in duels(results))),
         *(_required(results) if judged else ()),
@@ -227,7 +223,7 @@ def _document(
 def _failed(results: Results, asked: Collection[str]) -> Section:
     title, lines = f"What failed and why (of {', '.join(asked)})", failure_lines(results, asked)
     if not lines:
-        return Section(title, (Statement("Nothing failed."),))
+        return Section(title, ("Nothing failed.",))
     findings = f"{len(lines)} finding{'s' * (len(lines) != 1)}"
     return Section(title, (Section(findings, (Listing(tuple(lines)),), folded=True),))
 

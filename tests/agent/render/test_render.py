@@ -28,7 +28,6 @@ from vgo_agent.tools.document import (
     Listing,
     Note,
     Section,
-    Statement,
     Table,
     TableColumn,
 )
@@ -39,7 +38,7 @@ SAID = TEXT.filter(lambda text: one_line(text) != "")
 CELLS = st.tuples(TEXT, SAID, st.floats(-1e6, 1e6) | st.none())
 BLOCKS: st.SearchStrategy[Block] = st.one_of(
     st.builds(Headline, SAID, SAID),
-    st.builds(Statement, SAID),
+    SAID,
     st.builds(Note, SAID),
     st.builds(Command, SAID, st.just("In a shell")),
     st.builds(Facts, st.lists(st.tuples(SAID, SAID), min_size=1, max_size=3).map(tuple)),
@@ -52,12 +51,12 @@ BLOCKS: st.SearchStrategy[Block] = st.one_of(
     ),
 )
 DOCUMENTS = st.builds(
-    lambda title, blocks, heading: Document(title, "study", (Statement("First."), Section(heading, tuple(blocks)))),
+    lambda title, blocks, heading: Document(title, "study", ("First.", Section(heading, tuple(blocks)))),
     SAID,
     st.lists(BLOCKS, min_size=1, max_size=4),
     SAID,
 )
-TAGS = {Statement: "p", Command: "pre", Facts: "dl", Listing: "ul", Table: "table", Note: "p", Headline: "h3"}
+TAGS = {str: "p", Command: "pre", Facts: "dl", Listing: "ul", Table: "table", Note: "p", Headline: "h3"}
 
 
 def texts(blocks: Sequence[Block]) -> Iterator[str]:
@@ -66,7 +65,7 @@ def texts(blocks: Sequence[Block]) -> Iterator[str]:
         match block:
             case Headline(title, text):
                 yield from (title, text)
-            case Statement(text) | Note(text) | Command(text):
+            case str(text) | Note(text) | Command(text):
                 yield text
             case Facts(rows):
                 yield from (text for row in rows for text in row)
@@ -148,12 +147,12 @@ def test_all_that_a_document_says_stands_in_the_terminal(document: Document) -> 
 @given(st.text(), st.text())
 @settings(deadline=None)
 def test_no_text_steers_the_terminal(title: str, text: str) -> None:
-    shown = terminal_text(Document("t", "k", (Section(title, (Statement(text), Command(text))),)))
+    shown = terminal_text(Document("t", "k", (Section(title, (text, Command(text))),)))
     assert shown.replace("\n", "").isprintable()
 
 
 def test_code_spans_stay_code() -> None:
-    document = Document("t", "k", (Statement("Run `a|b` now_."), Table(("x",), (("`a|b`",),))))
+    document = Document("t", "k", ("Run `a|b` now_.", Table(("x",), (("`a|b`",),))))
     assert "<p>Run <code>a|b</code> now_.</p>" in html_page(document)
     assert "Run `a|b` now\\_." in markdown_page(document)
     assert "| `a\\|b` |" in markdown_page(document)
@@ -170,14 +169,14 @@ def test_only_the_ends_of_lines_are_replaced_in_a_code_span(said: list[tuple[str
     spans = [code.replace("\n", " ") for _, code in said]
     assert re.findall("`([^`]+)`", one_line(text)) == spans
     assert not re.search(r"\s\s|\n", re.sub("`[^`]+`", "`", one_line(text)))
-    page = html_page(Document("t", "k", (Statement(text),)))
+    page = html_page(Document("t", "k", (text,)))
     assert [html.unescape(code) for code in re.findall("<code>(.*?)</code>", page)] == spans
-    assert re.findall("`([^`]+)`", markdown_page(Document("t", "k", (Statement(text),)))) == spans
+    assert re.findall("`([^`]+)`", markdown_page(Document("t", "k", (text,)))) == spans
 
 
 @given(st.integers(1, 120))
 def test_no_line_ends_before_a_percent_sign(letters: int) -> None:
-    document = Document("t", "k", (Statement(f"{'a' * letters} is 12 % of all."),))
+    document = Document("t", "k", (f"{'a' * letters} is 12 % of all.",))
     assert "12 %" in terminal_text(document) and "12\N{NO-BREAK SPACE}% of" in html_page(document)
 
 
@@ -195,7 +194,7 @@ def test_numbers_of_a_column_are_rounded_in_one_unit_and_stand_at_the_right() ->
 
 
 def test_what_is_empty_is_left_out() -> None:
-    nothing = (Statement(""), Listing(()), Figure("x", ""), Section("Nothing", (Table(("a",), ()),)), Command(""))
+    nothing = ("", Listing(()), Figure("x"), Section("Nothing", (Table(("a",), ()),)), Command(""))
     document = Document("Title", "kind", nothing)
     assert terminal_text(document) == ""
     assert markdown_page(document) == "# Title\n\nvgo-agent kind\n"
@@ -206,9 +205,9 @@ def test_sentences_stand_line_by_line_and_tables_apart() -> None:
     blocks = (
         Headline("steadier: b against a", "b is steadier."),
         Table((TableColumn("arm A", verbatim=True), "runs"), (("A", 3), ("B", 12))),
-        Statement("One."),
+        "One.",
         Note("two."),
-        Section("More", (Facts((("a", "x"), ("long", "y"))), Command("make", "In a shell"), Figure("f", "<svg/>"))),
+        Section("More", (Facts((("a", "x"), ("long", "y"))), Command("make", "In a shell"), Figure("f", svg="<svg/>"))),
     )
     assert terminal_text(Document("t", "k", blocks)).split("\n") == [
         *("STEADIER: b against a", "b is steadier.", ""),
@@ -223,7 +222,7 @@ def test_a_terminal_cuts_a_long_table_and_says_so() -> None:
 
 
 def test_where_there_is_no_picture_its_text_stands_for_it() -> None:
-    document = Document("t", "k", (Figure("runs", "", "Runs.", "10 ##\n20 #"),))
+    document = Document("t", "k", (Figure("runs", "Runs.", "10 ##\n20 #"),))
     assert terminal_text(document) == "10 ##\n20 #"
     assert "```\n10 ##\n20 #\n```" in markdown_page(document)
     assert "<figure><pre>10 ##\n20 #</pre>" in html_page(document)
@@ -246,7 +245,7 @@ def test_a_terminal_shows_the_first_lines_of_what_a_page_folds() -> None:
 
 
 def test_pictures_lie_beside_the_page() -> None:
-    picture = Figure("group a/runs", '<svg role="img"></svg>', "Each mark is a run.")
+    picture = Figure("group a/runs", "Each mark is a run.", svg='<svg role="img"></svg>')
     files = document_files(Document("t", "k", (Section("Runs", (picture,)),)))
     assert list(files) == ["report.md", "report.html", "group a/runs.svg"]
     assert "![Each mark is a run.](group%20a/runs.svg)" in files["report.md"]
@@ -257,15 +256,15 @@ def test_pictures_lie_beside_the_page() -> None:
 
 @pytest.mark.parametrize("folded", [False, True])
 def test_a_folded_section_is_open_everywhere_but_in_html(folded: bool) -> None:
-    document = Document("t", "k", (Section("Set aside", (Statement("temp: constant."),), folded),))
+    document = Document("t", "k", (Section("Set aside", ("temp: constant.",), folded),))
     assert ("<details><summary>Set aside</summary>" in html_page(document)) == folded
     assert "## Set aside" in markdown_page(document)
     assert terminal_text(document) == "Set aside\ntemp: constant."
 
 
 def test_the_address_of_a_page_is_a_link_and_stays_whole() -> None:
-    page = Document("T", "study", (Statement("See https://doi.org/10.1/a_b_c?x=1&y=2, or `https_proxy`."),))
+    page = Document("T", "study", ("See https://doi.org/10.1/a_b_c?x=1&y=2, or `https_proxy`.",))
     assert '<a href="https://doi.org/10.1/a_b_c?x=1&amp;y=2">' in html_page(page)
     assert "See <https://doi.org/10.1/a_b_c?x=1&y=2>, or `https_proxy`." in markdown_page(page)
-    quoted = html_page(Document("T", "study", (Statement("See \"https://a.b/c\" and 'https://a.b/d'."),)))
+    quoted = html_page(Document("T", "study", ("See \"https://a.b/c\" and 'https://a.b/d'.",)))
     assert re.findall('<a href="(.*?)">(.*?)</a>', quoted) == [("https://a.b/c",) * 2, ("https://a.b/d",) * 2]
