@@ -14,7 +14,7 @@ from ...tools.statistics.values import FloatArray, finite, sorted_quantile
 from .canvas import Marks, TextCanvas
 from .plot import Clipped, Framed, Plot, PlotAxis, PlotLayout, clipped, outcome_axis
 from .scale import LARGEST, AxisWindow, CellScale, counts
-from .scenes import Cutting, PlottedOutcomes, slow_of
+from .scenes import PlottedOutcomes, slow_of
 
 EMPTY = "There is no run to show yet."
 QUANTILES = (0.05, 0.5, 0.95)
@@ -53,8 +53,10 @@ class Histogram(_Distribution):
     """Runs of one arm, slow and fast ones."""
 
     outcomes: PlottedOutcomes
-    cutting: Cutting = Cutting()
+    cut: float | None = None
     modes: tuple[float, ...] = ()
+    moved: bool = False
+    """The cut is not as the record has it."""
     name: str = ""
     """Of the arm; empty: there is one."""
 
@@ -109,12 +111,12 @@ class Histogram(_Distribution):
             for value in places:
                 if (column := framed.column(value)) >= 0:
                     canvas.put(framed.bottom + 1, column, mark, "curve")
-        if self.cutting.cut is not None and (column := framed.column(self.cutting.cut)) >= 0:
+        if self.cut is not None and (column := framed.column(self.cut)) >= 0:
             canvas.upright(column, framed.top, framed.bottom + 1, canvas.marks.cut, "cut")
         self._whole.mark(canvas, framed)
 
     def _bars(self, canvas: TextCanvas, framed: Framed) -> None:
-        whole, slow = self._whole, slow_of(self._values, self.outcomes, self.cutting.cut)
+        whole, slow = self._whole, slow_of(self._values, self.outcomes, self.cut)
         tall = framed.y.window.high
         every, those = whole.counts(self._values, framed.x), whole.counts(self._values[slow], framed.x)
         for column, (all_here, slow_here) in enumerate(zip(every.tolist(), those.tolist(), strict=True), framed.left):
@@ -124,18 +126,18 @@ class Histogram(_Distribution):
                 canvas.bar(column, framed.top, framed.bottom, slow_here / tall, "slow", canvas.marks.slow_bar)
 
     def _reading(self, cursor: float | None, step: float) -> str:
-        values, outcomes, cut = self._values, self.outcomes, self.cutting.cut
+        values, outcomes, cut = self._values, self.outcomes, self.cut
         if cursor is not None:
             here = int((np.abs(values - cursor) <= step / 2).sum())
             below = float((values <= cursor).mean())
             return f"{amount(cursor, outcomes.unit)}: {here} runs here, {below:.1%} at or below"
         if cut is None:
             return "no cut yet"
-        slow, how = int(slow_of(values, outcomes, cut).sum()), "moved cut" if self.cutting.moved else "cut"
+        slow, how = int(slow_of(values, outcomes, cut).sum()), "moved cut" if self.moved else "cut"
         return f"{how} at {amount(cut, outcomes.unit)}: {slow} of {values.size} runs are slow"
 
     def _legend(self, marks: Marks) -> str:
-        labelled = self.cutting.cut is not None
+        labelled = self.cut is not None
         bars = [f"{marks.bar} fast", f"{marks.slow_bar} slow"] if labelled else [f"{marks.bar} runs"]
         cut, modes = [f"{marks.cut} cut"] * labelled, ["M mode"] * bool(self.modes)
         return "  ".join([*bars, f"{marks.curve} density", *cut, *modes, f"{QUANTILE} p5 p50 p95"])

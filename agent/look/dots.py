@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,21 +10,59 @@ import numpy as np
 
 from ...tools.amount import amount
 from ...tools.statistics.ranks import r_squared
-from ...tools.statistics.values import FloatArray, finite
-from .canvas import Marks, TextCanvas
+from ...tools.statistics.values import BoolArray, FloatArray, finite
+from .canvas import Ink, Marks, TextCanvas
 from .distribution import EMPTY
 from .plot import Framed, Plot, PlotAxis, PlotLayout, outcome_axis
 from .scale import LARGEST, AxisWindow, CellScale, extent
 from .scenes import PlottedOutcomes, slow_of
 
 
+class _Dots(Plot):
+    """One mark for each run, as far as cells allow."""
+
+    outcomes: PlottedOutcomes
+    cut: float | None
+
+    @property
+    @abstractmethod
+    def _points(self) -> tuple[FloatArray, FloatArray]:
+        """Where they lie; what is not finite lies nowhere."""
+
+    def _legend(self, marks: Marks) -> str:
+        """Name what goes upwards, and the marks of the classes and of the cut, if there is one."""
+        classes = f"{marks.fast_dot} fast  {marks.slow_dot} slow  {marks.cut_row} cut  " * (self.cut is not None)
+        return f"upwards: {outcome_axis(AxisWindow(0.0, 1.0), self.outcomes).name}  {classes}"
+
+    def mark(self, canvas: TextCanvas, framed: Framed) -> None:
+        """Mark the cut, and the cell of each run; slow ones hide fast ones."""
+        row = -1 if self.cut is None else framed.row(self.cut)
+        for column in range(framed.left, framed.right + 1) if row >= 0 else ():
+            canvas.put(row, column, canvas.marks.cut_row, "cut")
+        x, y = self._points
+        slow = slow_of(y, self.outcomes, self.cut)
+        columns, rows = framed.x.places(x), framed.y.places(y)
+        seen, cells = (columns >= 0) & (rows >= 0), rows * framed.x.cells + columns
+        dots: tuple[tuple[BoolArray, str, Ink], ...] = (
+            (~slow, canvas.marks.fast_dot, "fast"),
+            (slow, canvas.marks.slow_dot, "slow"),
+        )
+        for among, dot, ink in dots:
+            for up, along in (divmod(cell, framed.x.cells) for cell in np.unique(cells[seen & among]).tolist()):
+                canvas.put(framed.bottom - up, framed.left + along, dot, ink)
+
+
 @dataclass(frozen=True, eq=False)
-class RunChart(Plot):
+class RunChart(_Dots):
     """Outcomes in run order: spells, drift and warm-up are seen here and not in a distribution."""
 
     outcomes: PlottedOutcomes
     cut: float | None = None
     name: str = ""
+
+    @property
+    def _points(self) -> tuple[FloatArray, FloatArray]:
+        return np.arange(1.0, self.outcomes.values.size + 1), self.outcomes.values
 
     @property
     def span(self) -> AxisWindow | None:
@@ -39,23 +78,12 @@ class RunChart(Plot):
     def layout(self, x: CellScale, cursor: float | None, marks: Marks) -> PlotLayout:
         """Count the runs, and read the one under the cursor."""
         values, name = self.outcomes.values, self.outcomes.name
-        level = extent(values[self._inside(x)]) or extent(values)
+        level = extent(values[x.places(self._points[0]) >= 0]) or extent(values)
         assert level is not None  # some value is finite
         failed = values.size - finite(values).size
         title = f"{values.size} runs in order" + (f", {failed} without a finite {name}" if failed else "")
         y = PlotAxis(level, self.outcomes.unit, name)
-        legend = _legend(marks, self.outcomes, self.cut).rstrip()
-        return PlotLayout(PlotAxis(x.window, "", "run"), y, title, self._reading(cursor), legend)
-
-    def mark(self, canvas: TextCanvas, framed: Framed) -> None:
-        """Draw one mark for each run, as far as cells allow."""
-        inside = self._inside(framed.x)
-        numbers = np.arange(1, inside.size + 1, dtype=np.float64)
-        _dots(canvas, framed, numbers[inside], self.outcomes.values[inside], self.outcomes, self.cut)
-
-    def _inside(self, x: CellScale) -> np.ndarray:
-        numbers = np.arange(1, self.outcomes.values.size + 1)
-        return (numbers >= x.window.low) & (numbers <= x.window.high)
+        return PlotLayout(PlotAxis(x.window, "", "run"), y, title, self._reading(cursor), self._legend(marks).rstrip())
 
     def _reading(self, cursor: float | None) -> str:
         if cursor is None:
@@ -67,7 +95,7 @@ class RunChart(Plot):
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter(Plot):
+class Scatter(_Dots):
     """One column against the outcome, run by run, with the line that its R2 is of."""
 
     name: str
@@ -111,12 +139,12 @@ class Scatter(Plot):
             PlotAxis(up, self.outcomes.unit),
             f"{self.name}: {said}, {values.size} runs",
             self._reading(cursor, x.step),
-            f"{_legend(marks, self.outcomes, self.cut)}{marks.level} fit",
+            f"{self._legend(marks)}{marks.level} fit",
         )
 
     def mark(self, canvas: TextCanvas, framed: Framed) -> None:
         """Draw the runs and the line."""
-        _dots(canvas, framed, *self._points, self.outcomes, self.cut)
+        super().mark(canvas, framed)
         _fitted(canvas, framed, *self._points)
 
     def _reading(self, cursor: float | None, step: float) -> str:
@@ -126,31 +154,6 @@ class Scatter(Plot):
         near = near[np.isfinite(near)]
         middle = f", median {amount(float(np.median(near)), self.outcomes.unit)}" if near.size else ""
         return f"{self.name} {amount(cursor, self.unit)}: {near.size} runs{middle}"
-
-
-def _legend(marks: Marks, outcomes: PlottedOutcomes, cut: float | None) -> str:
-    """Name what goes upwards, and the marks of the classes and of the cut, if there is one."""
-    classes = "" if cut is None else f"{marks.fast_dot} fast  {marks.slow_dot} slow  {marks.cut_row} cut  "
-    return f"upwards: {outcome_axis(AxisWindow(0.0, 1.0), outcomes).name}  {classes}"
-
-
-def _dots(
-    canvas: TextCanvas, framed: Framed, x: FloatArray, y: FloatArray, outcomes: PlottedOutcomes, cut: float | None
-) -> None:
-    """Mark the cut, and the cell of each point; points that are not finite have none, and slow ones hide fast ones."""
-    row = -1 if cut is None else framed.row(cut)
-    for column in range(framed.left, framed.right + 1) if row >= 0 else ():
-        canvas.put(row, column, canvas.marks.cut_row, "cut")
-    slow = slow_of(y, outcomes, cut)
-    columns, rows = framed.x.places(x), framed.y.places(y)
-    seen = (columns >= 0) & (rows >= 0)
-    cells = rows * framed.x.cells + columns
-    for cell in np.unique(cells[seen & ~slow]).tolist():
-        up, along = divmod(cell, framed.x.cells)
-        canvas.put(framed.bottom - up, framed.left + along, canvas.marks.fast_dot, "fast")
-    for cell in np.unique(cells[seen & slow]).tolist():
-        up, along = divmod(cell, framed.x.cells)
-        canvas.put(framed.bottom - up, framed.left + along, canvas.marks.slow_dot, "slow")
 
 
 def _fitted(canvas: TextCanvas, framed: Framed, x: FloatArray, y: FloatArray) -> None:

@@ -32,14 +32,6 @@ def outcomes_of(design: Observations) -> PlottedOutcomes:
     return PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
 
 
-@dataclass(frozen=True)
-class Cutting:
-    """Where the outcome is cut; `moved`: not as the record has it."""
-
-    cut: float | None = None
-    moved: bool = False
-
-
 def slow_of(values: FloatArray, outcomes: PlottedOutcomes, cut: float | None) -> BoolArray:
     """Which runs are on the worse side of the cut, shape (runs,); none without a cut."""
     if cut is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...tools.statistics.association.tree import DecisionTree
 from .messages import Looking, Refitted
-from .scenes import Cutting, PlottedFactor, SmallTable
+from .scenes import PlottedFactor, SmallTable
 
 RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")
 """Header of the table of factors; what decides stands where a narrow screen shows it."""
@@ -25,11 +25,9 @@ class WhatIf:
     """Of a cut that may be older than `moved`, while the newest is computed."""
 
     @property
-    def cutting(self) -> Cutting:
+    def cut(self) -> float | None:
         """The cut that is drawn."""
-        if self.moved is None:
-            return Cutting(self.looking.cut)
-        return Cutting(self.moved, True)
+        return self.looking.cut if self.moved is None else self.moved
 
     @property
     def found(self) -> Refitted | None:
@@ -77,7 +75,7 @@ class WhatIf:
 
     def with_answer(self, found: Refitted) -> WhatIf:
         """Take in a fit; an exact one of another cut, or a quick one after an exact, is too late."""
-        now = self.cutting.cut
+        now = self.cut
         before = self.recorded if self.moved is None else self.refitted
         late = before is not None and before.exact and before.cut == found.cut and not found.exact
         if late or (found.exact and found.cut != now) or (self.moved is None and found.cut != now):

@@ -6,22 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...tools import document as doc
 from ...tools.analysis.analyse import Analyses, GroupAnalysis
 from ...tools.analysis.analysis import Analysis, Finding
-from ...tools.document import (
-    SHARE,
-    Block,
-    Cell,
-    Command,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Note,
-    Section,
-    Table,
-    TableColumn,
-)
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.statistics.association.clusters import FactorAssociation
 from ..render.terminal import blocks_text
@@ -65,28 +52,29 @@ def text(found: Analyses, recorded: RecordedRuns) -> str:
     return blocks_text((_groups(found), *parts))
 
 
-def document(found: Analyses, recorded: RecordedRuns, command: str, places: Sequence[int]) -> Document:
+def document(found: Analyses, recorded: RecordedRuns, command: str, places: Sequence[int]) -> doc.Document:
     """Give the whole page: a table of the groups, then those at some places in full."""
     told = (block for place in places for block in _group(found.groups[place], recorded))
     title = f"{recorded.source}: {found.groups[0].analysis.outcome}"
-    return Document(title, "analysis", (Command(command, "The command that gives this page"), _groups(found), *told))
+    given = doc.Command(command, "The command that gives this page")
+    return doc.Document(title, "analysis", (given, _groups(found), *told))
 
 
-def _groups(found: Analyses) -> Table:
+def _groups(found: Analyses) -> doc.Table:
     """Tabulate the groups, where there are several."""
     columns = (
         "group",
         "runs",
-        TableColumn("CV", SHARE, 2),
+        doc.TableColumn("CV", doc.SHARE, 2),
         "verdict",
         "factor",
-        TableColumn("p over all groups", digits=2),
+        doc.TableColumn("p over all groups", digits=2),
     )
     rows = [_row(group) for group in found.groups] if len(found.groups) > 1 else ()
-    return Table(columns, rows)
+    return doc.Table(columns, rows)
 
 
-def _row(group: GroupAnalysis) -> tuple[Cell, ...]:
+def _row(group: GroupAnalysis) -> tuple[doc.Cell, ...]:
     one = group.analysis
     first = next((finding.factor.name for finding in one.findings if finding.factor.visible), "")
     cv = "" if one.spread is None else one.spread.cv
@@ -106,16 +94,16 @@ def folder_of(group: GroupAnalysis) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', named(group.values))[:100].strip('-.') or 'group'}/"
 
 
-def _group(group: GroupAnalysis, recorded: RecordedRuns) -> tuple[Block, ...]:
+def _group(group: GroupAnalysis, recorded: RecordedRuns) -> tuple[doc.Block, ...]:
     """Tell one group; under its name, where there are several."""
     one = group.analysis
 
-    def figure(name: str, caption: str, words: str = "") -> Figure:
-        return Figure(f"{folder_of(group)}{name}", caption, words)
+    def figure(name: str, caption: str, words: str = "") -> doc.Figure:
+        return doc.Figure(f"{folder_of(group)}{name}", caption, words)
 
     aside = tuple((f"`{name}`", reason) for name, reason in one.set_aside.items())
-    blocks: tuple[Block, ...] = (
-        Headline(one.verdict.capitalize(), one.reason),
+    blocks: tuple[doc.Block, ...] = (
+        doc.Headline(one.verdict.capitalize(), one.reason),
         _runs(one),
         *(of_form(one.shape, one.unit) if one.shape else ()),
         _classes(one),
@@ -124,11 +112,11 @@ def _group(group: GroupAnalysis, recorded: RecordedRuns) -> tuple[Block, ...]:
         _factors(one, figure),
         *_interactions(one),
         *_tree(one, figure),
-        Section("Set aside", (Facts(aside),), folded=True),
-        *map(Note, (*recorded.notes, *one.warnings)),
-        *(Note(step, "Next") for step in _steps(one)),
+        doc.Section("Set aside", (doc.Facts(aside),), folded=True),
+        *map(doc.Note, (*recorded.notes, *one.warnings)),
+        *(doc.Note(step, "Next") for step in _steps(one)),
     )
-    return (Section(named(group.values), blocks),) if group.values else blocks
+    return (doc.Section(named(group.values), blocks),) if group.values else blocks
 
 
 def _runs(one: Analysis) -> str:
@@ -193,10 +181,10 @@ def factors(one: Analysis) -> tuple[str, list[tuple[str, ...]]]:
     return "Nearest to a link, none of them by more than luck", [_factor(finding) for finding in one.findings[:3]]
 
 
-def _factors(one: Analysis, figure: Callable[[str, str], Figure]) -> Section:
+def _factors(one: Analysis, figure: Callable[[str, str], doc.Figure]) -> doc.Section:
     title, rows = factors(one)
     drawn = [figure("factor", "Each mark is a run; the dotted line is the best straight one.")]
-    return Section(title, (*(drawn if title == "Factors" else ()), Table(FACTORS, rows)))
+    return doc.Section(title, (*(drawn if title == "Factors" else ()), doc.Table(FACTORS, rows)))
 
 
 def _factor(finding: Finding) -> tuple[str, ...]:
@@ -222,7 +210,7 @@ def _auc(one: FactorAssociation) -> str:
     return f"{one.auc:.2f} [{one.auc_low:.2f}, {one.auc_high:.2f}]"
 
 
-def _tree(one: Analysis, figure: Callable[[str, str, str], Figure]) -> Iterator[Section]:
+def _tree(one: Analysis, figure: Callable[[str, str, str], doc.Figure]) -> Iterator[doc.Section]:
     """Say how good the tree is, on the runs it knows and on others."""
     # Where nothing is visible a tree only tempts: --json and --save have it.
     if one.tree is None or len(one.tree.nodes) < 2 or one.verdict != "cause explained":
@@ -230,4 +218,4 @@ def _tree(one: Analysis, figure: Callable[[str, str, str], Figure]) -> Iterator[
     seen = one.tree.cross_validated
     unseen = "not cross-validated" if seen is None else f"{seen:.2f} on unseen runs"
     title = f"Balanced accuracy {one.tree.in_sample:.2f} in-sample, {unseen}."
-    yield Section("A tree that explains", (title, figure("tree", "", one.tree.text())))
+    yield doc.Section("A tree that explains", (title, figure("tree", "", one.tree.text())))

@@ -5,16 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from ...tools.document import (
-    Command,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Listing,
-    Note,
-    Section,
-)
+from ...tools import document as doc
 from ...tools.remedies import broken, not_accepted
 from ...tools.subject import Subject
 from ...tools.verdict import helpful, title
@@ -28,19 +19,19 @@ from .remarks import findings, warnings
 from .tables import absent
 
 
-def document(evidence: Evidence) -> Document:
+def document(evidence: Evidence) -> doc.Document:
     """Put everything in words; what there is nothing to say of is left out."""
     run = evidence.run
     label = f"What was diagnosed (outcome: {run.subject.outcome})"
-    return Document(
+    return doc.Document(
         title(evidence.verdict).capitalize(),
         "diagnosis",
         (
-            Headline("", sentence(evidence)),
-            Command(typed(run.subject), label),
-            *map(Note, warnings(evidence)),
+            doc.Headline("", sentence(evidence)),
+            doc.Command(typed(run.subject), label),
+            *map(doc.Note, warnings(evidence)),
             *mitigations.winner(evidence),
-            Section("What to do next", (Listing(steps(evidence)),)),
+            doc.Section("What to do next", (doc.Listing(steps(evidence)),)),
             *mitigations.comparison(evidence),
             *mitigations.levels(evidence),
             *nodes.hosts(evidence),
@@ -53,7 +44,7 @@ def document(evidence: Evidence) -> Document:
             _order(evidence),
             *ranks.section(evidence),
             *factors.layers(evidence),
-            Section("Not available on this machine", (Facts(absent(run)),)),
+            doc.Section("Not available on this machine", (doc.Facts(absent(run)),)),
             how.section(evidence, _checked(evidence)),
         ),
         typed(run.subject),
@@ -92,31 +83,31 @@ def _beside(evidence: Evidence) -> Iterator[str]:
             yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
 
 
-def _baseline(evidence: Evidence) -> Iterator[Section]:
+def _baseline(evidence: Evidence) -> Iterator[doc.Section]:
     measured, told = evidence.measured, factors.cut(evidence)
     if measured is None:
         return
     shown = f"The runs with counters: {told} The numbers below are of the runs without."
     caption = shown if told else "The baseline without its warm-up."
-    facts = Facts(statistics(measured.outcome, measured.sd_interval, evidence.run.subject.unit))
-    yield Section("The baseline", (Figure("distribution", caption), facts))
+    facts = doc.Facts(statistics(measured.outcome, measured.sd_interval, evidence.run.subject.unit))
+    yield doc.Section("The baseline", (doc.Figure("distribution", caption), facts))
 
 
-def _order(evidence: Evidence) -> Section:
+def _order(evidence: Evidence) -> doc.Section:
     measured, batch = evidence.measured, evidence.telling
     caption = "Outcomes in the order in which the runs were made"
     if batch and batch.compared:
         caption += f"; right, the pairs of batch {batch.applied.batch} of `{batch.applied.mitigation}`, each joined by "
         caption += "a line"
     told = findings(measured, evidence.run.subject.unit) if measured else ()
-    picture = Figure("order", f"{caption}.")
-    return Section("Order and shape of the runs", (picture, Listing(told)))
+    picture = doc.Figure("order", f"{caption}.")
+    return doc.Section("Order and shape of the runs", (picture, doc.Listing(told)))
 
 
-def _checked(evidence: Evidence) -> tuple[Command, str]:
+def _checked(evidence: Evidence) -> tuple[doc.Command, str]:
     """Say how a reader can check the record."""
     run = evidence.run
     lines = "\n".join(f"vgo-agent verify {shlex.quote(run.run_dir)}{how}" for how in ("", " --recompute"))
     label = "Check that nothing was changed afterwards, and that the same record leads to the same answer"
     files = "The runs are in `runs.csv`, described in `runs.md`; the pictures are in `report.html`."
-    return Command(lines, label), f"Tip of the chain: `{run.tip}`. {files}"
+    return doc.Command(lines, label), f"Tip of the chain: `{run.tip}`. {files}"

@@ -10,18 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...tools.document import (
-    Block,
-    Command,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Note,
-    Section,
-    Table,
-    illustrated,
-)
+from ...tools import document as doc
 from ...tools.nodes.analyse import NodeComparison, NodeDeviation, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import Observations, RecordedRuns
@@ -43,50 +32,50 @@ def summary(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: Re
     return {**found.model_dump(mode="json"), "effect": effect, "file": recorded.source, "notes": list(recorded.notes)}
 
 
-def document(found: NodeComparison, pooled: WithinNodeEffect | None, remarks: Sequence[str] = ()) -> Document:
+def document(found: NodeComparison, pooled: WithinNodeEffect | None, remarks: Sequence[str] = ()) -> doc.Document:
     """Put everything in words; `remarks` are of the file that was read."""
     explained = found.within.verdict == "cause explained"
-    factors_within = Table(FACTORS, factors(found.within)[1][:5] if explained else [])
-    linked: tuple[Block, ...] = (
+    factors_within = doc.Table(FACTORS, factors(found.within)[1][:5] if explained else [])
+    linked: tuple[doc.Block, ...] = (
         _within(found),
         factors_within,
         *_between_nodes(found),
-        *map(Note, (*remarks, *_notes(found))),
+        *map(doc.Note, (*remarks, *_notes(found))),
     )
-    return Document(
+    return doc.Document(
         f"{found.outcome} on {len(found.nodes)} nodes",
         "nodes",
         (
-            Headline(found.verdict, found.reason),
+            doc.Headline(found.verdict, found.reason),
             *_comparison(found),
             *(_effects(pooled) if pooled else ()),
-            Section("What goes with slow runs", linked),
+            doc.Section("What goes with slow runs", linked),
         ),
     )
 
 
-def hosts(evidence: Evidence) -> Iterator[Section]:
+def hosts(evidence: Evidence) -> Iterator[doc.Section]:
     """Compare the hosts of a diagnosis, or say why that cannot be done; nothing where all runs were made on one."""
     seen = evidence.seen
     if isinstance(seen, str):
-        yield Section("Hosts", (seen,))
+        yield doc.Section("Hosts", (seen,))
     elif seen:
         found = seen.found
         # Within hosts and between them apart: a slow host must not make a factor of what differs there.
-        linked: tuple[Block, ...] = (_within(found), *_between_nodes(found), *map(Note, _notes(found)))
-        yield Section("Hosts", (found.reason, *_comparison(found), *linked))
+        linked: tuple[doc.Block, ...] = (_within(found), *_between_nodes(found), *map(doc.Note, _notes(found)))
+        yield doc.Section("Hosts", (found.reason, *_comparison(found), *linked))
 
 
-def _comparison(found: NodeComparison) -> Iterator[Block]:
+def _comparison(found: NodeComparison) -> Iterator[doc.Block]:
     """What a fleet and the hosts of a diagnosis say alike: odd nodes first, then the slowest."""
     yield _shares(found)
-    yield Note(_drain(found), "Next")
+    yield doc.Note(_drain(found), "Next")
     marks = "Each mark is a run, each line the median of a node; odd nodes are triangles."
-    yield Figure("distributions", marks)
+    yield doc.Figure("distributions", marks)
     bars = "Each node against the median node, with simultaneous 95 % intervals."
-    yield Figure("standings", bars)
+    yield doc.Figure("standings", bars)
     ranked = sorted(found.nodes, key=lambda node: not node.odd)
-    yield Table(NODES, [_row(node, found.unit) for node in ranked[:MOST_ROWS]])
+    yield doc.Table(NODES, [_row(node, found.unit) for node in ranked[:MOST_ROWS]])
     more = len(ranked) - MOST_ROWS
     yield (f"... and {number(more)} more (--json names all)" if more > 0 else "")
     yield from _differences(found)
@@ -137,11 +126,11 @@ def _drain(found: NodeComparison) -> str:
     )
 
 
-def _effects(pooled: WithinNodeEffect) -> Iterator[Block]:
+def _effects(pooled: WithinNodeEffect) -> Iterator[doc.Block]:
     """Say what a condition does on the nodes together."""
     first, second = pooled.conditions
     yield f"{second} is compared with {first} within {pooled.spread.nodes} nodes."
-    yield Facts((("spread", f"x{_pooled(pooled.spread)}"), ("level", f"x{_pooled(pooled.level)}")))
+    yield doc.Facts((("spread", f"x{_pooled(pooled.spread)}"), ("level", f"x{_pooled(pooled.level)}")))
     left_out = ", ".join(pooled.left_out)
     yield (f"Left out, with too few runs of both: {left_out}." if left_out else "")
 
@@ -203,8 +192,8 @@ def save(
     from .strips import distributions
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
-    page = illustrated(document(found, pooled), drawn)
-    page = replace(page, blocks=(Command(command, "The command that gives this page"), *page.blocks))
+    page = doc.illustrated(document(found, pooled), drawn)
+    page = replace(page, blocks=(doc.Command(command, "The command that gives this page"), *page.blocks))
     pictures = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
     described = json.dumps(found.model_dump(mode="json"), indent=2) + "\n"
     save_files(folder, {**pictures, "nodes.json": described, "nodes.csv": _csv(found), "nodes.html": html_page(page)})

@@ -7,22 +7,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...tools import document as doc
 from ...tools.claim import Claim, in_a_word, interval
-from ...tools.document import (
-    SHARE,
-    Block,
-    Cell,
-    Command,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Listing,
-    Note,
-    Section,
-    Table,
-    TableColumn,
-)
 from ...tools.statistics.values import IntervalEstimate
 from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect
@@ -44,7 +30,7 @@ _EFFECTS = (
 def planned(design: StudyDesign, rounds: int) -> str:
     """Say what a study would run, and what it would skip."""
     said = f"{len(design.settings)} settings, {rounds} rounds at most, on {design.machine}."
-    changes = Table(("setting", "changes"), [(one.name, one.told()) for one in design.settings])
+    changes = doc.Table(("setting", "changes"), [(one.name, one.told()) for one in design.settings])
     return blocks_text((said, "Nothing was run.", changes, *_skipped(design)))
 
 
@@ -63,7 +49,7 @@ def summary(studied: StudyResult) -> dict[str, Any]:
     return {"folder": str(studied.folder), **answer}
 
 
-def document(studied: StudyResult) -> Document:
+def document(studied: StudyResult) -> doc.Document:
     """Give the whole answer, with figures settings, effects and cores."""
     study = studied.study
     captions = {
@@ -71,28 +57,28 @@ def document(studied: StudyResult) -> Document:
         "effects": "95 % intervals, each for itself.",
         "cores": "How the variability and the mean go with the number of cores.",
     }
-    figures = {name: Figure(name, caption) for name, caption in captions.items()}
+    figures = {name: doc.Figure(name, caption) for name, caption in captions.items()}
     effects = (_EFFECTS, figures["effects"], _effects(study.effects)) if study.effects else ()
     reserved = (study.reservation.answer, figures["cores"], _cores(studied))
     changes = tuple((f"`{one.name}`", f"`{one.told()}`") for one in studied.asked.design.settings)
-    return Document(
+    return doc.Document(
         shlex.join(studied.asked.subject.command),
         "thread study",
         (
-            Headline("", study.verdict),
+            doc.Headline("", study.verdict),
             (
                 f"{study.rounds} rounds of {study.planned} on a machine with {study.design.machine}; each round ran "
                 "every setting once, in random order."
             ),
-            *map(Note, study.notes),
+            *map(doc.Note, study.notes),
             *_advice(study),
-            Section("Each setting", (figures["settings"], _settings(studied))),
-            Section("Against the environment as given", (_held_against(study),)),
-            Section("Effects and interactions", effects),
-            Section("Cores used, and left to the system", reserved),
-            Section("Clock of the CPUs", (_clocks(studied.rows),)),
-            Section("Left out", (Listing(tuple(_left_out(study))),)),
-            Section("The settings", (Facts(changes),), folded=True),
+            doc.Section("Each setting", (figures["settings"], _settings(studied))),
+            doc.Section("Against the environment as given", (_held_against(study),)),
+            doc.Section("Effects and interactions", effects),
+            doc.Section("Cores used, and left to the system", reserved),
+            doc.Section("Clock of the CPUs", (_clocks(studied.rows),)),
+            doc.Section("Left out", (doc.Listing(tuple(_left_out(study))),)),
+            doc.Section("The settings", (doc.Facts(changes),), folded=True),
             f"Every run is in `{TABLE}`; what was asked is in `{REQUEST}`.",
         ),
     )
@@ -103,11 +89,11 @@ def text(studied: StudyResult) -> str:
     return f"{terminal_text(document(studied))}\nReport: {studied.folder / 'report.html'}"
 
 
-def _advice(study: Study) -> Iterator[Block]:
+def _advice(study: Study) -> Iterator[doc.Block]:
     if advice := study.advice:
-        in_shell = Command("\n".join(advice.shell), "In a shell")
-        with_slurm = Command("\n".join(advice.slurm), "With Slurm")
-        yield Section(f"Recommended: {advice.setting}", (in_shell, with_slurm, *advice.notes))
+        in_shell = doc.Command("\n".join(advice.shell), "In a shell")
+        with_slurm = doc.Command("\n".join(advice.slurm), "With Slurm")
+        yield doc.Section(f"Recommended: {advice.setting}", (in_shell, with_slurm, *advice.notes))
 
 
 def _left_out(study: Study) -> list[str]:
@@ -121,7 +107,7 @@ def _left_out(study: Study) -> list[str]:
     return [*failed, *alike, *_skipped(study.design)]
 
 
-def _settings(studied: StudyResult) -> Table:
+def _settings(studied: StudyResult) -> doc.Table:
     """Tabulate what each setting gave."""
     spreads, unit = studied.study.spreads, studied.asked.subject.unit
     mean = scale(unit, max((one.mean or 0.0 for one in spreads), default=0.0))
@@ -129,7 +115,7 @@ def _settings(studied: StudyResult) -> Table:
     def between(found: IntervalEstimate | None, factor: float) -> str:
         return f" [{number(found.low * factor, 3)}, {number(found.high * factor, 3)}]" if found else ""
 
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[doc.Cell, ...]] = [
         (
             one.setting,
             f"{one.runs} ({one.failed} failed)" if one.failed else str(one.runs),
@@ -140,18 +126,18 @@ def _settings(studied: StudyResult) -> Table:
         )
         for one in spreads
     ]
-    busy = TableColumn("CPUs busy", digits=3)
-    return Table(
-        ("setting", "runs", TableColumn("mean", unit), "SD [95 %]", "CV [95 %]", "min/mean", "max/mean", busy), rows
+    busy = doc.TableColumn("CPUs busy", digits=3)
+    return doc.Table(
+        ("setting", "runs", doc.TableColumn("mean", unit), "SD [95 %]", "CV [95 %]", "min/mean", "max/mean", busy), rows
     )
 
 
-def _held_against(study: Study) -> Table:
+def _held_against(study: Study) -> doc.Table:
     """Tabulate each setting against the environment as given; the confirming batch comes last."""
     rows = [_held(one.setting, one.against) for one in study.spreads if one.against]
     if study.confirmed and study.chosen:
         rows.append(_held(f"{study.chosen}, in runs of its own", study.confirmed))
-    return Table(("setting", "spread ratio", "level", "CV ratio", "mean ratio", "p, alone", "spread"), rows)
+    return doc.Table(("setting", "spread ratio", "level", "CV ratio", "mean ratio", "p, alone", "spread"), rows)
 
 
 def _held(name: str, against: Against) -> tuple[str, ...]:
@@ -160,14 +146,14 @@ def _held(name: str, against: Against) -> tuple[str, ...]:
     return name, interval(spread), level, *(interval(part) for part in parts), p, in_a_word(spread)
 
 
-def _effects(effects: Sequence[Effect]) -> Table:
+def _effects(effects: Sequence[Effect]) -> doc.Table:
     """Tabulate main effects and interactions."""
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[doc.Cell, ...]] = [
         (named(one), *(ratio(part.value, part.low, part.high) for part in (one.spread, one.mean)), one.p_value)
         for one in effects
     ]
-    p = TableColumn("p (Holm)", digits=2)
-    return Table(("effect", "spread ratio [95 %]", "mean ratio [95 %]", p), rows)
+    p = doc.TableColumn("p (Holm)", digits=2)
+    return doc.Table(("effect", "spread ratio [95 %]", "mean ratio [95 %]", p), rows)
 
 
 def named(one: Effect) -> str:
@@ -176,21 +162,21 @@ def named(one: Effect) -> str:
     return " x ".join(f"{factor}: {level} for {reference}" for factor, level, reference in parts)
 
 
-def _cores(studied: StudyResult) -> Table:
+def _cores(studied: StudyResult) -> doc.Table:
     """Tabulate how the variability grows with the number of cores; nothing where there is one number alone."""
     steps, by_name = studied.study.reservation.steps, {one.setting: one for one in studied.study.spreads}
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[doc.Cell, ...]] = []
     for step in steps if len(steps) > 1 else ():
         one, held = by_name[step.setting], step.against_all
         of_all = (interval(held.spread), in_a_word(held.spread)) if held else (ABSENT, "every core")
         rows.append((step.cores, step.spare, step.threads, one.mean, one.cv, one.minimum, one.maximum, *of_all))
-    mean, cv = TableColumn("mean", studied.asked.subject.unit), TableColumn("CV", SHARE, 3)
-    return Table(
+    mean, cv = doc.TableColumn("mean", studied.asked.subject.unit), doc.TableColumn("CV", doc.SHARE, 3)
+    return doc.Table(
         ("cores", "left", "threads", mean, cv, "min/mean", "max/mean", "spread ratio to all cores", "spread"), rows
     )
 
 
-def _clocks(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _clocks(rows: Sequence[Mapping[str, Any]]) -> doc.Table:
     """Tabulate the clock of the CPUs under each setting, over its runs; nothing where it could not be read."""
     seen: dict[str, list[tuple[float, float, float]]] = {}
     for row in rows:
@@ -198,9 +184,9 @@ def _clocks(rows: Sequence[Mapping[str, Any]]) -> Table:
             mean = row["freq.mean_mhz"]
             ends = row.get("freq.min_mhz", mean), row.get("freq.max_mhz", mean)
             seen.setdefault(row["condition"], []).append((mean, *ends))
-    clocks: list[tuple[Cell, ...]] = []
+    clocks: list[tuple[doc.Cell, ...]] = []
     for name, values in seen.items():
         means, lows, highs = zip(*values, strict=True)
         sd = statistics.stdev(means) if len(means) > 1 else None
         clocks.append((name, statistics.fmean(means), min(lows), max(highs), sd))
-    return Table(("setting", "mean MHz", "lowest", "highest", TableColumn("SD over runs", digits=3)), clocks)
+    return doc.Table(("setting", "mean MHz", "lowest", "highest", doc.TableColumn("SD over runs", digits=3)), clocks)

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...tools.document import (
-    SHARE,
-    Cell,
-    Document,
-    Facts,
-    Figure,
-    Headline,
-    Note,
-    Section,
-    Table,
-    TableColumn,
-)
+from ...tools import document as doc
 from ...tools.statistics.surface.variance import Variance
 from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.fitted import NO_MODEL, Surface, SurfaceRecord
@@ -33,25 +22,25 @@ _CAPTIONS = {
 }
 
 
-def document(fitted: Fitted, explained: SurfaceExplanation) -> Document:
+def document(fitted: Fitted, explained: SurfaceExplanation) -> doc.Document:
     """Give the whole answer, with figures map, front, fit and shares."""
     surface = fitted.response
     record = surface.record
-    figures = {name: Figure(name, caption) for name, caption in _CAPTIONS.items()}
+    figures = {name: doc.Figure(name, caption) for name, caption in _CAPTIONS.items()}
     share = f"How much of the variance of {_response(surface)} each setting explains, on the fitted surface."
     axes = tuple((f"`{axis.name}`", f"{len(axis.levels)} levels, {axis.words}") for axis in record.axes)
-    return Document(
+    return doc.Document(
         f"{record.response} of {record.outcome}",
         "surface",
         (
-            Headline("", _headline(surface)),
+            doc.Headline("", _headline(surface)),
             f"Table: `{record.source}`",
-            Section("The surface", (figures["map"], figures["front"])),
-            Section(
+            doc.Section("The surface", (figures["map"], figures["front"])),
+            doc.Section(
                 "Errors on configurations that were not seen",
                 (f"Found by {record.how}. {_MEASURES}", _errors(surface), figures["fit"]),
             ),
-            Section(
+            doc.Section(
                 "How much of the variability each setting explains",
                 (
                     f"{share} Sobol' indices, clipped to 0 to 1.",
@@ -60,8 +49,8 @@ def document(fitted: Fitted, explained: SurfaceExplanation) -> Document:
                     *_variances(surface, explained),
                 ),
             ),
-            Section("Settings", (Facts(axes),)),
-            *map(Note, _notes(fitted, explained)),
+            doc.Section("Settings", (doc.Facts(axes),)),
+            *map(doc.Note, _notes(fitted, explained)),
         ),
     )
 
@@ -116,28 +105,28 @@ def better_than_none(record: SurfaceRecord) -> bool:
     return error is None or without is None or error < without
 
 
-def _errors(surface: Surface) -> Table:
+def _errors(surface: Surface) -> doc.Table:
     """Give a row a model, the best first."""
     rows = [
         (one.model, one.errors.relative, one.errors.mse, one.errors.as_printed, f"x{number(one.errors.median_ratio)}")
         for one in surface.record.scored
     ]
-    measures = (TableColumn(name, digits=3) for name in ("sqrt(mse)/mean", "mse", "mse/mean"))
-    return Table(("model", *measures, "typical factor"), rows)
+    measures = (doc.TableColumn(name, digits=3) for name in ("sqrt(mse)/mean", "mse", "mse/mean"))
+    return doc.Table(("model", *measures, "typical factor"), rows)
 
 
-def _shares(explained: SurfaceExplanation) -> Table:
+def _shares(explained: SurfaceExplanation) -> doc.Table:
     """Give a row a setting, the strongest first."""
     order = sorted(explained.shares, key=lambda one: -one.total)
-    shares = (TableColumn(name, SHARE, 2) for name in ("alone", "with others"))
-    return Table(("setting", *shares), [(one.setting, one.alone, one.total) for one in order])
+    shares = (doc.TableColumn(name, doc.SHARE, 2) for name in ("alone", "with others"))
+    return doc.Table(("setting", *shares), [(one.setting, one.alone, one.total) for one in order])
 
 
 def _response(surface: Surface) -> str:
     return f"{'log ' * surface.record.logarithmic}{surface.record.response}"
 
 
-def _variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[Table]:
+def _variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[doc.Table]:
     """Give each table of variance: of the cells, of all runs."""
     if explained.variance:
         title = f"Analysis of variance of {_response(surface)}, type II, one value a cell"
@@ -147,17 +136,17 @@ def _variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[Tabl
         yield _variance(explained.by_runs, f"Analysis of variance of {explained.by_runs_of}, type II, {runs}")
 
 
-def _variance(found: Variance, caption: str) -> Table:
+def _variance(found: Variance, caption: str) -> doc.Table:
     """Tabulate effects, the residual last."""
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[doc.Cell, ...]] = [
         (" x ".join(one.term), one.df, one.sum_squares, one.f, p_cell(one.p), one.eta2, one.omega2)
         for one in found.effects
     ]
     left = "residual" if found.runs is None else "within cells"
     rows.append((left, found.residual_df, found.residual_squares, *[""] * 4))
-    sums = (TableColumn(name, digits=3) for name in ("sum of squares", "F"))
-    shares = (TableColumn(name, digits=2) for name in ("eta2", "omega2"))
-    return Table(("term", "df", *sums, "p", *shares), rows, caption)
+    sums = (doc.TableColumn(name, digits=3) for name in ("sum of squares", "F"))
+    shares = (doc.TableColumn(name, digits=2) for name in ("eta2", "omega2"))
+    return doc.Table(("term", "df", *sums, "p", *shares), rows, caption)
 
 
 def _notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:

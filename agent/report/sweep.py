@@ -7,20 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...tools.document import (
-    SHARE,
-    Block,
-    Cell,
-    Command,
-    Document,
-    Figure,
-    Headline,
-    Listing,
-    Note,
-    Section,
-    Table,
-    TableColumn,
-)
+from ...tools import document as doc
 from ...tools.subject import Subject
 from ...tools.sweep.adaptive import response_of
 from ...tools.sweep.sweep import Sweep
@@ -31,29 +18,29 @@ MOST_LINES = 200
 Row = Mapping[str, Any]
 
 
-def document(sweep: Sweep, cells: Sequence[Row], summary: Mapping[str, Any]) -> Document:
+def document(sweep: Sweep, cells: Sequence[Row], summary: Mapping[str, Any]) -> doc.Document:
     """Give all that a page says of a sweep; `summary` is the object of `--json`."""
     unit = str(summary["unit"])
     more = f"... and {len(cells) - MOST_LINES} more in `cells.csv`." if len(cells) > MOST_LINES else ""
-    return Document(
+    return doc.Document(
         Path(summary["folder"]).name,
         "sweep",
         (
-            Command(" ".join(map(_word, sweep.space.command)), language=""),
+            doc.Command(" ".join(map(_word, sweep.space.command)), language=""),
             *answer(sweep, summary),
-            Figure("sweep", "Cells that were given up are left out."),
-            Section("Cells", (_cells(sweep, cells[:MOST_LINES], unit), more)),
+            doc.Figure("sweep", "Cells that were given up are left out."),
+            doc.Section("Cells", (_cells(sweep, cells[:MOST_LINES], unit), more)),
             "`runs.csv` holds one row for each run, `cells.csv` one for each cell.",
         ),
     )
 
 
-def answer(sweep: Sweep, summary: Mapping[str, Any]) -> tuple[Block, ...]:
+def answer(sweep: Sweep, summary: Mapping[str, Any]) -> tuple[doc.Block, ...]:
     """Say how a sweep ended, which cells are best, and what to bear in mind."""
     return (
-        Headline("", _sentence(summary, sweep)),
-        Listing(best_words(summary["best"], summary["unit"])),
-        *map(Note, _notes(summary, sweep)),
+        doc.Headline("", _sentence(summary, sweep)),
+        doc.Listing(best_words(summary["best"], summary["unit"])),
+        *map(doc.Note, _notes(summary, sweep)),
     )
 
 
@@ -145,13 +132,15 @@ def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
         yield "The same command goes on, with a larger --budget or --runs where one of them ended it."
 
 
-def _cells(sweep: Sweep, cells: Sequence[Row], unit: str) -> Table:
-    parameters = [TableColumn(name, verbatim=True) for name in sweep.space.parameters]
-    numbers = (TableColumn("mean", unit), "SD [95 %]", TableColumn("CV", SHARE, 3), TableColumn("p99", unit))
-    return Table(("cell", *parameters, "runs", *numbers, "note"), [_line(row, unit) for row in cells])
+def _cells(sweep: Sweep, cells: Sequence[Row], unit: str) -> doc.Table:
+    parameters = [doc.TableColumn(name, verbatim=True) for name in sweep.space.parameters]
+    mean, p99, cv = doc.TableColumn("mean", unit), doc.TableColumn("p99", unit), doc.TableColumn("CV", doc.SHARE, 3)
+    return doc.Table(
+        ("cell", *parameters, "runs", mean, "SD [95 %]", cv, p99, "note"), [_line(row, unit) for row in cells]
+    )
 
 
-def _line(row: Row, unit: str) -> tuple[Cell, ...]:
+def _line(row: Row, unit: str) -> tuple[doc.Cell, ...]:
     bounds = "" if row["sd_low"] is None else f" [{quantity(row['sd_low'], unit)}, {quantity(row['sd_high'], unit)}]"
     known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
     note = row["reason"] or ("" if row["enough"] else known)

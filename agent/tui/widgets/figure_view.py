@@ -19,7 +19,6 @@ from ...look.cores import CoreRates, CoresSnapshot, cores_pages, rates, read_cor
 from ...look.distribution import Histogram
 from ...look.plot import Picture, Sentence, TextFigure
 from ...look.scale import AxisWindow
-from ...look.scenes import Cutting
 from ..messages import CutKept, CutMoved, FigureChosen
 
 EVERY_S = 0.25
@@ -257,13 +256,9 @@ class CutView(FigureView):
         Binding("escape", "drop", "Put back"),
     ]
 
-    @property
-    def cutting(self) -> Cutting:
-        """Where the line stands."""
-        return self.figure.cutting if isinstance(self.figure, Histogram) else Cutting()
-
     def action_cut(self, cells: int) -> None:
-        if (cut := self.moved(self.cutting.cut, cells)) is not None:
+        stands = self.figure.cut if isinstance(self.figure, Histogram) else None
+        if (cut := self.moved(stands, cells)) is not None:
             self._put(cut)
 
     def on_click(self, event: events.Click) -> None:
@@ -274,12 +269,16 @@ class CutView(FigureView):
         self.cursor = None
         self.post_message(CutMoved(cut))
 
+    @property
+    def _moved_cut(self) -> float | None:
+        return self.figure.cut if isinstance(self.figure, Histogram) and self.figure.moved else None
+
     def action_keep(self) -> None:
-        if self.cutting.moved and self.cutting.cut is not None:
-            self.post_message(CutKept(self.cutting.cut))
+        if (cut := self._moved_cut) is not None:
+            self.post_message(CutKept(cut))
 
     def action_drop(self) -> None:
-        if self.cutting.moved:
+        if self._moved_cut is not None:
             self.post_message(CutMoved(None))
 
 

@@ -266,7 +266,7 @@ class LookPane(Vertical):
 
     def fit(self) -> None:
         """Fit quickly now, and exactly once the cut rests."""
-        cut = self.state.cutting.cut
+        cut = self.state.cut
         if cut is None or not self._open():
             return
         self._computer.ask(Refit(cut))
@@ -275,7 +275,7 @@ class LookPane(Vertical):
         self._rest = self.set_timer(REST_S, lambda: self._fit_exactly(cut))
 
     def _fit_exactly(self, cut: float) -> None:
-        if cut == self.state.cutting.cut and not self.measuring:
+        if cut == self.state.cut and not self.measuring:
             self._computer.ask(Refit(cut, exact=True))
 
     def _open(self) -> bool:
@@ -329,8 +329,8 @@ class LookPane(Vertical):
         """Show the state in every tab."""
         state, looking = self.state, self.state.looking
         figures: Mapping[str, tuple[TextFigure, ...]] = {
-            "distribution": (Histogram(looking.outcomes, state.cutting, looking.modes),),
-            "order": (RunChart(looking.outcomes, state.cutting.cut),),
+            "distribution": (Histogram(looking.outcomes, state.cut, looking.modes, state.moved is not None),),
+            "order": (RunChart(looking.outcomes, state.cut),),
             "tree": tree_pages(state.tree),
             "factor": self._factors(),
             "compare": looking.overlays or self._beside or (NO_COMPARISON,),
@@ -350,7 +350,7 @@ class LookPane(Vertical):
         known = {**self._scatters, **state.looking.scatters}
         scatters = ((column, known.get(column)) for column in columns)
         return tuple(
-            replace(scatter, cut=state.cutting.cut) if scatter else Sentence(f"Reading {column}.", column)
+            replace(scatter, cut=state.cut) if scatter else Sentence(f"Reading {column}.", column)
             for column, scatter in scatters
         ) or (NO_FACTOR,)
 

@@ -9,7 +9,7 @@ from vgo_agent.agent.look.canvas import TextCanvas
 from vgo_agent.agent.look.distribution import Histogram, Overlay, density
 from vgo_agent.agent.look.dots import RunChart, Scatter
 from vgo_agent.agent.look.scale import AxisWindow, CellScale, counts, extent, ticks
-from vgo_agent.agent.look.scenes import Cutting, PlottedOutcomes, slow_of
+from vgo_agent.agent.look.scenes import PlottedOutcomes, slow_of
 from vgo_agent.agent.tui.widgets.sorted_table import SortOrder, ordered
 from vgo_agent.tools.statistics.labels.classes import label_at
 
@@ -104,7 +104,7 @@ def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor
     outcomes = PlottedOutcomes(values, "s", "time")
     n = min(values.size, others.size)
     figures = (
-        Histogram(outcomes, Cutting(cut, True)),
+        Histogram(outcomes, cut, moved=True),
         RunChart(outcomes, cut),
         Scatter("misses", others[:n], PlottedOutcomes(values[:n], "s", "time"), cut=cut),
         Overlay(outcomes, PlottedOutcomes(others, "s"), "pin", cut, 0.2, 0.9),

@@ -8,7 +8,7 @@ from vgo_agent.agent.look.cores import cores_pages, rates, read_cores
 from vgo_agent.agent.look.distribution import Histogram, Overlay
 from vgo_agent.agent.look.dots import RunChart, Scatter
 from vgo_agent.agent.look.scale import AxisWindow
-from vgo_agent.agent.look.scenes import Cutting, PlottedOutcomes
+from vgo_agent.agent.look.scenes import PlottedOutcomes
 from vgo_agent.agent.look.tree_lines import lines, tree_pages
 from vgo_agent.tools.statistics.association.tree import fit_tree
 
@@ -24,14 +24,14 @@ def drawn(figure, width=60, height=12, fancy=False, window=None, cursor=None):
 
 def test_slow_and_fast_differ_without_colour():
     for fancy, marks in ((True, FANCY), (False, ASCII)):
-        text = drawn(Histogram(TIMES, Cutting(1.5)), fancy=fancy)
+        text = drawn(Histogram(TIMES, 1.5), fancy=fancy)
         assert marks.bar in text and marks.slow_bar in text and marks.cut in text
         assert "cut at 1.5 s: 10 of 40 runs are slow" in text
 
 
 @pytest.mark.parametrize("width", [54, 59, 80, 120, 200])
 def test_no_entry_of_a_legend_is_cut(width):
-    told = [drawn(Histogram(TIMES, Cutting(1.5), (1.1,)), width, 20)]
+    told = [drawn(Histogram(TIMES, 1.5, (1.1,)), width, 20)]
     told.append(drawn(RunChart(TIMES, 1.5), width, 20))
     told.append(drawn(Scatter("misses", TIMES.values, TIMES, cut=1.5), width, 20))
     marks = ASCII
@@ -49,7 +49,7 @@ def test_no_entry_of_a_legend_is_cut(width):
 
 def test_a_bar_stays_behind_the_density():
     canvas = TextCanvas(60, 20, True)
-    Histogram(TIMES, Cutting(1.5)).draw(canvas)
+    Histogram(TIMES, 1.5).draw(canvas)
     inks = {run.ink for row in range(20) for run in canvas.runs(row)}
     assert {"curve", "curve-on-fast", "curve-on-slow"} <= inks
     bare = TextCanvas(60, 20, True)
@@ -59,7 +59,7 @@ def test_a_bar_stays_behind_the_density():
 
 
 def test_numbers_of_an_axis_stand_at_their_values():
-    text = drawn(Histogram(PlottedOutcomes(np.linspace(4, 42, 90), "ms", "time"), Cutting()), 59, 20)
+    text = drawn(Histogram(PlottedOutcomes(np.linspace(4, 42, 90), "ms", "time")), 59, 20)
     numbers = text.split("\n")[-2]
     assert numbers.endswith("time (ms)") and numbers.split()[:3] == ["10", "20", "30"]
     ten, thirty = numbers.index("10"), numbers.index("30")
@@ -67,7 +67,7 @@ def test_numbers_of_an_axis_stand_at_their_values():
 
 
 def test_the_cursor_reads_a_value():
-    text = drawn(Histogram(TIMES, Cutting(1.5)), cursor=1.5)
+    text = drawn(Histogram(TIMES, 1.5), cursor=1.5)
     assert "1.5 s: 0 runs here, 75.0% at or below" in text
 
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_drawn_is_a_sentence():
     ):
         outcomes = PlottedOutcomes(np.array(values), "s", "time")
         assert sentence in " ".join(drawn(Histogram(outcomes)).split())
-    assert "Too small for" in drawn(Histogram(TIMES, Cutting()), 20, 5)
+    assert "Too small for" in drawn(Histogram(TIMES), 20, 5)
 
 
 def test_a_failed_run_is_told_in_run_order():
@@ -151,7 +151,7 @@ def test_a_machine_that_does_not_tell_about_its_cores_is_no_error(tmp_path):
 
 def test_one_outlier_does_not_press_the_others_into_a_bar():
     values = PlottedOutcomes(np.append(TIMES.values, 540.0), "s", "time")
-    text = drawn(Histogram(values, Cutting(1.5)), width=90)
+    text = drawn(Histogram(values, 1.5), width=90)
     assert "> 1 run beyond 2.1 s, up to 540 s" in text
     bars = [row for row in text.splitlines() if "|" in row]
     assert max(len(row.split("|")[1].split()) for row in bars) > 1
@@ -161,7 +161,7 @@ def test_one_outlier_does_not_press_the_others_into_a_bar():
 
 def test_zooming_out_shows_the_outlier_where_it_lies():
     values = PlottedOutcomes(np.append(TIMES.values, 540.0), "s", "time")
-    text = drawn(Histogram(values, Cutting(1.5)), window=AxisWindow(0.0, 600.0), width=90)
+    text = drawn(Histogram(values, 1.5), window=AxisWindow(0.0, 600.0), width=90)
     assert "beyond" not in text and "500 s" in text
 
 
