@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -147,6 +148,14 @@ RULER_END = 1.25
 """Of the ruler, at least: a ratio of 1, no change, must be seen."""
 
 
+class SpreadRatio(NamedTuple):
+    """Of the spreads, mitigated over baseline, with the ends of its interval; None: not known."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Overlay(_Distribution):
     """Both arms in shares of their runs, so that unequal ones compare, and what the comparison says of their spread."""
@@ -154,11 +163,7 @@ class Overlay(_Distribution):
     baseline: PlottedOutcomes
     mitigated: PlottedOutcomes
     mitigation: str
-    ratio: float | None = None
-    """Of the spreads, mitigated over baseline."""
-    low: float | None = None
-    high: float | None = None
-    """Ends of its interval."""
+    ratio: SpreadRatio = SpreadRatio()
     verdict: str = ""
     held_against: str = "baseline"
     """Name of the arm that `mitigated` is held against."""
@@ -178,7 +183,7 @@ class Overlay(_Distribution):
         """Give the ratio of the spreads, and read the shares under the cursor."""
         tall = max(float(max(shares)) for shares in _shares(self, x)) * HEADROOM or 1.0
         arms = f"% of runs: {marks.faint_bar} {self.held_against}  {marks.curve} {self.mitigation}"
-        entries = arms if self.ratio is None else f"{arms}  = interval of the ratio, 1 no change"
+        entries = arms if self.ratio.value is None else f"{arms}  = interval of the ratio, 1 no change"
         return PlotLayout(
             outcome_axis(x.window, self.baseline),
             PlotAxis(AxisWindow(0.0, 100 * tall)),
@@ -197,11 +202,12 @@ class Overlay(_Distribution):
         self._whole.mark(canvas, framed)
 
     def _ratio(self) -> str:
-        if self.ratio is None:
+        ratio, low, high = self.ratio
+        if ratio is None:
             return "spread ratio undefined"
-        if self.low is None or self.high is None:
-            return f"spread ratio {self.ratio:.3g}, no interval"
-        return f"spread ratio {self.ratio:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        if low is None or high is None:
+            return f"spread ratio {ratio:.3g}, no interval"
+        return f"spread ratio {ratio:.3g} [{low:.3g}, {high:.3g}]"
 
     def _reading(self, cursor: float | None, step: float) -> str:
         if cursor is None:
@@ -212,17 +218,17 @@ class Overlay(_Distribution):
 
     def _ruler(self, canvas: TextCanvas, framed: Framed) -> None:
         """Lay the interval on a line from 0 upwards, with a mark at 1: the whole interval left of it is less spread."""
-        if self.ratio is None or framed.x.cells < 30:
+        if (ratio := self.ratio.value) is None or framed.x.cells < 30:
             return
-        low, high = (self.ratio if end is None else end for end in (self.low, self.high))
-        ruler = CellScale(AxisWindow(0.0, max(RULER_END, 1.05 * max(self.ratio, high))), framed.x.cells // 3)
+        low, high = (ratio if end is None else end for end in self.ratio[1:])
+        ruler = CellScale(AxisWindow(0.0, max(RULER_END, 1.05 * max(ratio, high))), framed.x.cells // 3)
         left, first, last = framed.right + 1 - ruler.cells, ruler.place(low), ruler.place(high)
         for place in range(ruler.cells):
             inside = first <= place <= last
             mark = "=" if inside else canvas.marks.level
             canvas.put(framed.top, left + place, mark, "mitigated" if inside else "faint")
         canvas.put(framed.top, left + ruler.place(1.0), "1", "cut")
-        canvas.put(framed.top, left + ruler.place(self.ratio), canvas.marks.curve, "mitigated")
+        canvas.put(framed.top, left + ruler.place(ratio), canvas.marks.curve, "mitigated")
 
 
 @lru_cache(maxsize=1)

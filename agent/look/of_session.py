@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import RunArrays
 from ..session_view.view import SessionView
-from .distribution import Histogram, Overlay
+from .distribution import Histogram, Overlay, SpreadRatio
 from .dots import Scatter
 from .messages import Looking
 from .plot import TextFigure
-from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes
+from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes, plotted
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
@@ -75,8 +76,7 @@ def _scatters(view: SessionView, factors: tuple[PlottedFactor, ...]) -> Mapping[
 
 
 def _factor(found: Mapping[str, Any]) -> PlottedFactor:
-    names = ("column", "auc", "p_value", "r2", "visible", "slow_median", "fast_median")
-    return PlottedFactor(found["factor"], **{name: found[name] for name in names})
+    return plotted(SimpleNamespace(**found), name=found["factor"])
 
 
 def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:
@@ -91,8 +91,8 @@ def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:
     if compared is None or compared.result is None:
         return overlay
     spread = SPREAD.validate_python(compared.result["comparison"]["claims"]["spread"])
-    ratio, low, high = (getattr(spread, end, None) for end in ("ratio", "low", "high"))
-    return replace(overlay, ratio=ratio, low=low, high=high, verdict=in_a_word(spread))
+    ratio = SpreadRatio(*(getattr(spread, end, None) for end in ("ratio", "low", "high")))
+    return replace(overlay, ratio=ratio, verdict=in_a_word(spread))
 
 
 def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
@@ -100,11 +100,11 @@ def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
     if not given["ratios"]:
         return ()
     (first, baseline), *others = _arms(given).items()
-    found = []
-    for name, arm in others:
-        ratio, low, high, claim = given["ratios"][name]
-        found.append(Overlay(baseline, arm, name, ratio, low, high, claim, first, name))
-    return tuple(found)
+    return tuple(
+        Overlay(baseline, arm, name, SpreadRatio(*ratio), claim, first, name)
+        for name, arm in others
+        for *ratio, claim in [given["ratios"][name]]
+    )
 
 
 def figures_of(given: Mapping[str, Any]) -> tuple[TextFigure, ...]:

@@ -6,7 +6,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.look.canvas import TextCanvas
-from vgo_agent.agent.look.distribution import Histogram, Overlay, density
+from vgo_agent.agent.look.distribution import Histogram, Overlay, SpreadRatio, density
 from vgo_agent.agent.look.dots import RunChart, Scatter
 from vgo_agent.agent.look.scale import AxisWindow, CellScale, counts, extent, ticks
 from vgo_agent.agent.look.scenes import PlottedOutcomes, slow_of
@@ -107,7 +107,7 @@ def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor
         Histogram(outcomes, cut, moved=True),
         RunChart(outcomes, cut),
         Scatter("misses", others[:n], PlottedOutcomes(values[:n], "s", "time"), cut=cut),
-        Overlay(outcomes, PlottedOutcomes(others, "s"), "pin", cut, 0.2, 0.9),
+        Overlay(outcomes, PlottedOutcomes(others, "s"), "pin", SpreadRatio(cut, 0.2, 0.9)),
     )
     for figure in figures:
         canvas = TextCanvas(width, height, fancy)

@@ -5,7 +5,7 @@ import pytest
 
 from vgo_agent.agent.look.canvas import ASCII, FANCY, TextCanvas
 from vgo_agent.agent.look.cores import cores_pages, rates, read_cores
-from vgo_agent.agent.look.distribution import Histogram, Overlay
+from vgo_agent.agent.look.distribution import Histogram, Overlay, SpreadRatio
 from vgo_agent.agent.look.dots import RunChart, Scatter
 from vgo_agent.agent.look.scale import AxisWindow
 from vgo_agent.agent.look.scenes import PlottedOutcomes
@@ -96,7 +96,7 @@ def test_a_straight_line_has_an_r2_of_one():
 
 
 def test_an_interval_below_one_lies_left_of_the_one():
-    shown = Overlay(TIMES, PlottedOutcomes(FAST, "s"), "pin_to_cpu", 0.2, 0.15, 0.3, "steadier")
+    shown = Overlay(TIMES, PlottedOutcomes(FAST, "s"), "pin_to_cpu", SpreadRatio(0.2, 0.15, 0.3), "steadier")
     text = drawn(shown)
     title, arms, legend, ruler = text.split("\n")[:4]
     assert title == "pin_to_cpu: spread ratio 0.2 [0.15, 0.3], steadier"
