@@ -61,7 +61,7 @@ def run_live(command: EvalCommand) -> int:
     try:
         for place, wish in enumerate(wishes, 1):
             rows.append(_row(wish, command))
-            _tell(f"{place}/{len(wishes)}  {rows[-1].name}: {rows[-1].verdict or rows[-1].why}", command)
+            _tell(f"{place}/{len(wishes)}  {rows[-1].case}: {rows[-1].answer.verdict or rows[-1].why}", command)
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -71,7 +71,8 @@ def run_live(command: EvalCommand) -> int:
         write(results.model_dump_json(indent=1) + "\n", command.save, "--save")
     if command.markdown:
         write(live_markdown(results), command.markdown, "--markdown")
-    command.answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results))
+    summary = results.summary.model_dump(mode="json")
+    command.answer(results.model_dump(mode="json") | {"summary": summary}, live_words(results))
     return INTERRUPTED if stopped else 0
 
 

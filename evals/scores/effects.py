@@ -32,7 +32,8 @@ def effects(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str
     measured, reason = _of(answer.mitigation, case)
     if measured is None:
         return dict.fromkeys((*GAINS, "untold_cost"), Score(value=None, reason=reason))
-    return {**_gains(measured, reason, truth, case), "untold_cost": _untold_cost(measured, answer, case)}
+    cost = untold_cost(answer, measured.mean, case.recording.subject.lower_is_better)
+    return {**_gains(measured, reason, truth, case), "untold_cost": cost}
 
 
 def _gains(measured: EffectRatios, reason: str, truth: Truth, case: RecordedCase) -> dict[str, Score]:
@@ -64,12 +65,12 @@ def _regret(measured: EffectRatios, truth: Truth, case: RecordedCase) -> Score:
     return Score(value=max(1.0, measured.sd / least), reason=f"The best recorded one is {best}, SD ratio {least:.3g}.")
 
 
-def _untold_cost(measured: EffectRatios, answer: ContestAnswer, case: RecordedCase) -> Score:
-    if not answer.mitigation or measured.mean is None:
+def untold_cost(answer: ContestAnswer, mean: float | None, lower_is_better: bool) -> Score:
+    """Tell whether what is claimed costs more than is told; `mean`: the ratio of the means with it over without."""
+    if not answer.mitigation or mean is None:
         return Score(value=None, reason="Nothing is claimed.")
-    lower = case.recording.subject.lower_is_better
-    words = f"The mean is {measured.mean:.3g} times the baseline's"
-    if not costly(measured.mean, lower):
+    words = f"The mean is {mean:.3g} times the baseline's"
+    if not costly(mean, lower_is_better):
         return Score(value=0.0, reason=f"{words}.")
     said = "as the answer warns" if answer.price_told else "of which the answer does not warn"
     return Score(value=float(not answer.price_told), reason=f"{words}, {said}.")

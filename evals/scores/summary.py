@@ -129,7 +129,13 @@ class ContestantSummary(Frozen):
 
 def summarise(results: Results, contestant: str, cases: Collection[str] | None = None) -> ContestantSummary:
     """Sum up one contestant over these cases; None: over all."""
-    rows = [r for r in results.rows if r.contestant == contestant and (cases is None or r.case in cases)]
+    return summary_of(
+        contestant, [r for r in results.rows if r.contestant == contestant and (cases is None or r.case in cases)]
+    )
+
+
+def summary_of(contestant: str, rows: Sequence[ScoredAnswer]) -> ContestantSummary:
+    """Sum up these answers of one contestant."""
     scores = {name: found for name in KINDS if (found := summed(by_case(rows, name), name)) is not None}
     return ContestantSummary(
         contestant=contestant,

@@ -21,8 +21,8 @@ from vgo_agent.evals.scores.live_scores import (
     LiveResults,
     LiveRow,
     judged,
+    live_lines,
     live_markdown,
-    live_table,
     live_words,
     skipped,
 )
@@ -102,6 +102,7 @@ UNUSABLE = Unusable(why="made", cure="mend it", evidence=())
 
 
 def results(*rows: LiveRow) -> LiveResults:
+    rows = tuple(row.model_copy(update={"case": f"{row.case} {place}"}) for place, row in enumerate(rows))
     return LiveResults(made="now", command=LINE, version="0", commit="", knowledge="", machine="made", rows=rows)
 
 
@@ -109,51 +110,65 @@ LINE = "vgo-agent eval --live --allow system"
 FAULTS, STEADY = find("page-faults"), find("steady")
 
 
+def values(row: LiveRow, *names: str) -> list[float | None]:
+    return [row.value(name) for name in names]
+
+
+def summed_up(done: LiveResults) -> str:
+    return "\n".join(live_lines(done))
+
+
+def table(*rows: LiveRow) -> list[list[str]]:
+    page = live_markdown(results(*rows))
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")][2:]
+
+
 def test_a_right_diagnosis() -> None:
     row = judged(FAULTS, False, said())
-    assert (row.right, row.cause, row.cure, row.harm, row.untold_cost) == (True, True, True, False, False)
-    assert (row.sd_ratio, row.why) == (0.2, "")
+    assert values(row, "verdict", "cause@1", "mitigation", "harm", "untold_cost", "sd_ratio") == [1, 1, 1, 0, 0, 0.2]
+    assert row.why == ""
 
 
 def test_a_wrong_one_says_why() -> None:
     row = judged(FAULTS, False, said(verdict=NOT_VISIBLE))
-    assert (row.right, row.cause, row.cure, row.sd_ratio) == (False, False, None, None)
-    assert "page-faults: Because." in live_words(results(row))
+    assert values(row, "verdict", "cause@1", "mitigation", "sd_ratio") == [0, 0, 0, 1]
+    assert row.sd is None
+    assert "page-faults 0: Because." in live_words(results(row))
 
 
 def test_a_mitigation_that_is_known_not_to_help_is_harm() -> None:
-    assert judged(FAULTS, False, said(mitigation="pin_to_cpu")).harm is True
+    assert judged(FAULTS, False, said(mitigation="pin_to_cpu")).value("harm") == 1
 
 
 def test_a_worse_mean_has_to_be_told() -> None:
-    assert judged(FAULTS, False, said(mean=1.2)).untold_cost
+    assert judged(FAULTS, False, said(mean=1.2)).value("untold_cost")
     told = ["It has a price: the mean is 1.2 times the baseline's."]
-    assert not judged(FAULTS, False, said(mean=1.2, warnings=told)).untold_cost
+    assert not judged(FAULTS, False, said(mean=1.2, warnings=told)).value("untold_cost")
 
 
 def test_a_factor_that_moves_with_the_cause_is_true_and_was_not_put_in() -> None:
     hops = find("cpu-hops")
     named = [judged(hops, False, said(factor=factor)) for factor in (*hops.cause, "page_faults")]
-    assert [(row.cause, row.injected) for row in named] == [(True, True), (True, False), (False, False)]
-    assert "factor true where there is one to name: 2 of 3 " in live_words(results(*named))
-    assert "factor one that was put in: 1 of 3 " in live_words(results(*named))
+    assert [values(row, "cause@1", "injected@1") for row in named] == [[1, 1], [1, 0], [0, 0]]
+    assert "a true cause, or one that moves with it: 67 % [21, 94] of 3" in summed_up(results(*named))
+    assert "is the injected cause itself: 33 % [6, 79] of 3" in summed_up(results(*named))
 
 
 @pytest.mark.parametrize("name", ["tenant", "layout"])
 def test_nobody_is_asked_for_a_cause_that_need_not_be_named(name: str) -> None:
     row = judged(find(name), False, said(verdict=NOT_VISIBLE))
-    assert (row.right, row.cause, row.injected) == (True, None, None)
+    assert values(row, "verdict", "cause@1", "injected@1") == [1, None, None]
 
 
 @pytest.mark.parametrize("workload", [workload for workload in workloads() if workload.control], ids=lambda w: w.name)
 def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload) -> None:
     row = judged(workload, False, said(factor="page_faults"))
-    assert (row.right, row.false_alarm, row.mitigable) == (False, True, False)
+    assert values(row, "verdict", "false_alarm", "sd_ratio") == [0, 1, None]
     quiet = (NOT_VISIBLE, STILL, UNUSABLE)
     right = next(one for one in quiet if matches(title(one), workload.verdicts))
     kept = judged(workload, False, said(verdict=right))
-    assert (kept.right, kept.false_alarm) == (True, False)
-    assert "false alarms on controls: 1 of 2 " in live_words(results(row, kept))
+    assert values(kept, "verdict", "false_alarm") == [1, 0]
+    assert "where there is nothing to find: 50 % [9, 91] of 2" in summed_up(results(row, kept))
 
 
 @pytest.mark.parametrize("steady", [False, True])
@@ -168,8 +183,7 @@ def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: 
         scores = claims(ContestAnswer(verdict=title(verdict), causes=causes), truth)
         if row.machine:
             continue
-        assert row.right == bool(scores["verdict"].value)
-        assert row.false_alarm == (None if scores["false_alarm"].value is None else scores["false_alarm"].value > 0)
+        assert {name: row.scores[name] for name in scores} == scores
 
 
 def shielded(
@@ -182,10 +196,10 @@ def shielded(
 def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, steady: bool) -> None:
     named = judged(workload, steady, said(verdict=unproved("other_processes")))
     for row in (named, shielded(workload, steady)):
-        assert (row.right, row.machine, row.false_alarm) == (True, True, False)
-        assert live_table(results(row)).rows[0][2] == "machine"
-    assert "verdict right: 1 of 1 " in live_words(results(named))
-    assert "1 of them what the machine does" in live_words(results(named))
+        assert (values(row, "verdict", "false_alarm"), row.machine) == ([1, 0], True)
+        assert table(row)[0][2] == "machine"
+    assert "the verdict is one that is right: 100 % [21, 100] of 1" in summed_up(results(named))
+    assert "what the machine does: 1" in summed_up(results(named))
     for row in (
         shielded(workload, steady, high=1.1),
         shielded(workload, steady, factor="page_faults"),
@@ -193,18 +207,18 @@ def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, s
         judged(workload, steady, said(verdict=unproved("run_order", Undecided()))),
         judged(workload, steady, said(verdict=unproved("page_faults"))),
     ):
-        assert (row.right, row.machine, row.false_alarm) == (False, False, True)
+        assert (values(row, "verdict", "false_alarm"), row.machine) == ([0, 1], False)
 
 
 def test_what_was_put_in_is_not_what_the_machine_does() -> None:
-    assert shielded(find("noise"), False).false_alarm is True
+    assert shielded(find("noise"), False).value("false_alarm") == 1
     assert shielded(find("cpu-hops"), False).machine is False
 
 
 @pytest.mark.parametrize("verdict", [STILL, NOT_VISIBLE], ids=title)
 def test_a_twin_is_right_to_find_nothing(verdict: Verdict) -> None:
     row = judged(FAULTS, True, said(verdict=verdict))
-    assert (row.right, row.machine, row.false_alarm) == (True, False, False)
+    assert (values(row, "verdict", "false_alarm"), row.machine) == ([1, 0], False)
 
 
 @pytest.mark.parametrize("name", ["layout", "hash-seed"])
@@ -212,8 +226,7 @@ def test_a_cure_makes_a_workload_mitigable_even_if_no_counter_shows_its_cause(na
     workload = find(name)
     found = judged(workload, False, said(factor=workload.cause[0], mitigation=workload.cures[0]))
     left = judged(workload, False, said(verdict=NOT_VISIBLE))
-    assert (found.right, found.cure, left.right) == (True, True, True)
-    assert results(found, left).sd_ratios == [0.2, 1.0]
+    assert [values(row, "verdict", "sd_ratio") for row in (found, left)] == [[1, 0.2], [1, 1]]
 
 
 def test_the_geometric_mean_counts_what_was_left_as_it_was() -> None:
@@ -221,8 +234,8 @@ def test_the_geometric_mean_counts_what_was_left_as_it_was() -> None:
     failed = judged(FAULTS, False, {"error": "no answer"})
     rows = (judged(FAULTS, False, said(sd=claim("sd", 0.25))), left, failed)
     done = results(*rows, skipped(FAULTS, False, "no disk"), judged(FAULTS, True, said()))
-    assert done.sd_ratios == [0.25, 1.0, 1.0]
-    assert done.summary()["sd_ratio_geometric_mean"] == pytest.approx(0.25 ** (1 / 3))
+    assert [row.value("sd_ratio") for row in done.rows] == [0.25, 1.0, 1.0, None, None]
+    assert done.summary.scores["sd_ratio"].value == pytest.approx(0.25 ** (1 / 3))
 
 
 def test_everything_is_written_down() -> None:
@@ -245,14 +258,17 @@ def test_a_workload_is_run_through_the_front_door(vgo: Vgo, tmp_path: Path) -> N
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     [row] = told["rows"]
-    assert (row["name"], row["right"]) == ("page-faults", "remedy confirmed" in row["verdict"])
-    assert row["verdict"] in TITLES
+    assert (row["case"], row["scores"]["verdict"]["value"]) == (
+        "page-faults",
+        "remedy confirmed" in row["answer"]["verdict"],
+    )
+    assert row["answer"]["verdict"] in TITLES
     run = Path(row["run_dir"])
     request = json.loads((run / "request.json").read_text())
     assert request["limits"]["layers"] == ["memory"]
     assert row["layers"] in ([], ["memory"])
-    assert row["runs"] > 0 and (run / "report.md").exists()
-    assert told["summary"]["run"] == told["summary"]["mitigable"] == 1
+    assert row["answer"]["runs"] > 0 and (run / "report.md").exists()
+    assert told["summary"]["scores"]["sd_ratio"]["n"] == told["summary"]["scores"]["verdict"]["n"] == 1
     assert LiveResults.model_validate_json((tmp_path / "live.json").read_bytes()).rows[0].run_dir == row["run_dir"]
     page = (tmp_path / "live.md").read_text()
     assert (
@@ -271,7 +287,8 @@ def test_a_workload_that_may_not_change_the_system_is_left_out(vgo: Vgo) -> None
 def test_a_workload_that_takes_too_long_is_a_row_and_the_rest_goes_on(vgo: Vgo) -> None:
     shown = vgo("eval", "--live", "noise", "cpu-quota", "--limit", "0.5", "--json")
     late, other = json.loads(shown.stdout)["rows"]
-    assert (shown.returncode, late["why"], late["right"]) == (0, "stopped: no answer within 0.5 s", False)
+    assert (shown.returncode, late["why"]) == (0, "stopped: no answer within 0.5 s")
+    assert late["scores"]["verdict"]["value"] == 0
     assert other["skipped"]
 
 
@@ -293,7 +310,7 @@ def test_ctrl_c_keeps_what_was_answered(tmp_path: Path) -> None:
         output, _ = child.communicate(timeout=60)
     told = json.loads(output)
     assert child.returncode == 130
-    assert [row["name"] for row in told["rows"]] == ["cpu-quota"]
+    assert [row["case"] for row in told["rows"]] == ["cpu-quota"]
     assert told["stopped"].startswith("Stopped by Ctrl-C after 1 of 3 workloads")
     assert LiveResults.model_validate_json((tmp_path / "live.json").read_bytes()).stopped == told["stopped"]
     assert told["stopped"] in (tmp_path / "live.md").read_text()
