@@ -179,7 +179,9 @@ COLUMNS = (
         "deviation from the median, which a few outliers widen less. A workload for which a cure is "
         "known is mitigable, also where no counter shows its cause, and counts as 1 where none is claimed",
     ),
-    LiveColumn("mean", lambda row: number(row.mean and row.mean.ratio, 3), "ratio of the means, with it over without"),
+    LiveColumn(
+        "mean", lambda row: number(row.mean.ratio if row.mean else None, 3), "ratio of the means, with it over without"
+    ),
     LiveColumn("layers", lambda row: " ".join(row.layers) or ABSENT),
     LiveColumn("runs", lambda row: ABSENT if row.skipped else str(row.answer.runs)),
     LiveColumn("s", lambda row: ABSENT if row.skipped else f"{row.seconds:.0f}"),
