@@ -6,9 +6,9 @@ from ..tools.case import Record
 from ..tools.findings import Findings
 from ..tools.registry import TOOLS
 from ..tools.situation import program_s
-from ..tools.steps.compare import COMPARE
-from ..tools.steps.conclude import CONCLUDE
-from ..tools.steps.rank_factors import RANK_FACTORS
+from ..tools.steps.compare import CompareTool
+from ..tools.steps.conclude import ConcludeTool
+from ..tools.steps.rank_factors import RankFactorsTool
 from ..tools.subject import Limits
 
 REPORT_S, JUDGE_S, ANALYSIS_S = 3.0, 0.5, 3.0
@@ -37,9 +37,9 @@ def after_s(record: Record, limits: Limits, now_s: float = 0.0) -> float:
 def _after(record: Record, now_s: float) -> float:
     """What comes after measuring takes as long as such steps have taken, and the floors at least."""
     took = {call.tool: call.took_s for call in record.calls}
-    judging = max([JUDGE_S, *(call.took_s for call in record.calls if call.tool == COMPARE.name)])
+    judging = max([JUDGE_S, *(call.took_s for call in record.calls if call.tool == CompareTool.name)])
     analysed = sum(took_s for tool, took_s in took.items() if tool in TOOLS and TOOLS[tool].analyses)
-    done = record.only_tries or RANK_FACTORS.name in took
+    done = record.only_tries or RankFactorsTool.name in took
     stretched = max(1.0, analysed / USUAL_S if analysed else _started_s(record, now_s) / START_S)
     return judging + stretched * (REPORT_S if done else REPORT_S + ANALYSIS_S) + 2 * _between(record)
 
@@ -56,6 +56,6 @@ def _between(record: Record) -> float:
     gaps = [
         after.began_s - before.ended_s
         for before, after in pairs
-        if before.ended_s is not None and after.began_s is not None and before.tool != CONCLUDE.name
+        if before.ended_s is not None and after.began_s is not None and before.tool != ConcludeTool.name
     ]
     return max([0.0, *gaps])

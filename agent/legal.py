@@ -11,7 +11,7 @@ from ..tools.case import Record
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.situation import Choices, Situation, Slot
-from ..tools.steps.apply_mitigation import APPLY_MITIGATION
+from ..tools.steps.apply_mitigation import ApplyMitigationTool
 from ..tools.subject import Limits
 from .costs import kept_s
 
@@ -28,7 +28,7 @@ class Legal:
     @property
     def batches(self) -> frozenset[tuple[str, int]]:
         """(mitigation, batch) that may be applied."""
-        slots = self.tools.get(APPLY_MITIGATION.name, ())
+        slots = self.tools.get(ApplyMitigationTool.name, ())
         return frozenset((mitigation, batch) for mitigation, batch in (slots[0].choices if slots else ()))
 
     def check(self, tool: str, arguments: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from ..tools.mitigation.parameters import with_values
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
-from ..tools.steps.apply_mitigation import APPLY_MITIGATION
+from ..tools.steps.apply_mitigation import ApplyMitigationTool
 from ..tools.subject import Limits, Subject
 from .clock import BudgetClock
 from .costs import after_s
@@ -151,7 +151,7 @@ def ended(decision: Decision, outcome: Outcome, artefacts: dict[str, str]) -> To
 def filled(knowledge: Knowledge, decision: Decision, machine: Machine) -> Knowledge:
     """Put the values that a decision names into its mitigation; what they may not be is for the planner to mend."""
     values, key = decision.arguments.get("values"), str(decision.arguments.get("mitigation"))
-    if decision.tool != APPLY_MITIGATION.name or not isinstance(values, dict) or key not in knowledge.mitigations:
+    if decision.tool != ApplyMitigationTool.name or not isinstance(values, dict) or key not in knowledge.mitigations:
         return knowledge
     try:
         mitigation = with_values(knowledge.mitigations[key], values, machine)

@@ -25,8 +25,8 @@ from ..tools.row import Row
 from ..tools.run_table import LAYERS, RUNS, artefacts, read_layers
 from ..tools.statistics.shape.describe import describe
 from ..tools.statistics.spread import summarise
-from ..tools.steps.measure import MEASURE
-from ..tools.steps.profile import PROFILE
+from ..tools.steps.measure import MeasureTool
+from ..tools.steps.profile import ProfileTool
 from ..tools.subject import Limits
 from ..tools.tool import Tool
 from .clock import BudgetClock
@@ -45,7 +45,7 @@ ANSWER_S, SHARE = 1.0, 0.5
 NOTHING_KNOWN = Knowledge({}, {}, "")
 
 
-ALONE: Mapping[str, Tool[Any, Any]] = {"measurement": MEASURE, "profile": PROFILE}
+ALONE: Mapping[str, Tool[Any, Any]] = {"measurement": MeasureTool(), "profile": ProfileTool()}
 """Tools that a command runs alone, by the kind of experiment that they are."""
 
 

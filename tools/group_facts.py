@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..layers.probes.cgroup_tree import own_groups
+from ..layers.probes.sysfs import text_of
 
 Limited = Literal["cpu", "memory"]
 _UNLIMITED = ("", "-1", "max")
@@ -31,7 +32,7 @@ def autogrouped(root: Path = Path("/")) -> bool:
 
     See autogroup_task_group() in the kernel's kernel/sched/autogroup.h.
     """
-    if file_text(root / "proc/sys/kernel/sched_autogroup_enabled") != "1":
+    if text_of(root / "proc/sys/kernel/sched_autogroup_enabled") != "1":
         return False
     groups = own_groups(root)
     if groups.get("cpu"):
@@ -48,19 +49,11 @@ def groups_with(controller: str, root: Path) -> list[Path]:
 
 def first_text(group: Path, *names: str) -> str:
     """Read the first of these files that says something; empty where none does."""
-    return next((said for name in names if (said := file_text(group / name))), "")
+    return next((said for name in names if (said := text_of(group / name))), "")
 
 
 def _quota(group: Path) -> str:
     return first_text(group, "cpu.cfs_quota_us", "cpu.max").partition(" ")[0]
-
-
-def file_text(path: Path) -> str:
-    """Read a whole file without the space around it; empty where it cannot be read."""
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 _Row = Mapping[str, Any]

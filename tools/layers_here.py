@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -17,7 +18,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.shape import overlap
 from ..layers.loader import load_layer, load_layers, open_probe
 from ..layers.probes.base import Probe, SpawnCommand
-from ..layers.schema import Layer, Value
+from ..layers.schema import Layer
 from ..layers.wrapper import missing, refusal
 from . import durable
 from .execution.environment import as_given
@@ -115,45 +116,17 @@ class Timed(Probe):
     """Another probe, with the time that its calls take."""
 
     def __init__(self, probe: Probe) -> None:
-        self._probe = probe
         self.reads_output = probe.reads_output
         self.spent_ns = self.rested_ns = 0
+        clocks = dict.fromkeys(("before", "started", "at_exit", "after", "said", "values"), "spent_ns")
+        # Resting is apart: nothing runs in it, and nothing waits for it but the next run.
+        for name, clock in (clocks | {"rest": "rested_ns"}).items():
+            setattr(self, name, partial(self._timed, clock, getattr(probe, name)))
 
-    def rest(self) -> None:
-        """Time it apart: nothing runs in it, and nothing waits for it but the next run."""
-        started = time.perf_counter_ns()
-        self._probe.rest()
-        self.rested_ns += time.perf_counter_ns() - started
-
-    def before(self) -> None:
-        """Time it."""
-        self._timed(self._probe.before)
-
-    def started(self, pid: int) -> None:
-        """Time it."""
-        self._timed(self._probe.started, pid)
-
-    def at_exit(self, pid: int) -> None:
-        """Time it."""
-        self._timed(self._probe.at_exit, pid)
-
-    def after(self) -> None:
-        """Time it."""
-        self._timed(self._probe.after)
-
-    def said(self, output: bytes, error: bytes) -> None:
-        """Time it."""
-        self._timed(self._probe.said, output, error)
-
-    def values(self) -> Mapping[str, Value]:
-        """Time it."""
-        values: Mapping[str, Value] = self._timed(self._probe.values)
-        return values
-
-    def _timed(self, call: Callable[..., Any], *given: Any) -> Any:
+    def _timed(self, clock: str, call: Callable[..., Any], *given: Any) -> Any:
         started = time.perf_counter_ns()
         result = call(*given)
-        self.spent_ns += time.perf_counter_ns() - started
+        setattr(self, clock, getattr(self, clock) + time.perf_counter_ns() - started)
         return result
 
 

@@ -27,6 +27,7 @@ from .look_up import uncounted
 from .profile import ProfileResult
 from .profiled import baseline_p
 from .run_table import described
+from .statistics.association.clusters import ColumnAssociation
 from .statistics.association.drift import drift_of
 from .statistics.association.factors import Association, Interaction, associate
 from .statistics.association.look import more_than_in_proportion
@@ -46,8 +47,7 @@ COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
 
 
-_AS_FOUND = {"column", "members", "auc", "auc_low", "auc_high", "r2", "importance_low", "importance_high"}
-_AS_FOUND |= {"independent", "slow_median", "fast_median"}
+_AS_FOUND = ColumnAssociation.model_fields.keys() - {"p_value", "visible"}
 """Of a factor that keep their value whatever alpha a search was given."""
 
 
@@ -55,39 +55,23 @@ class RankArguments(Arguments):
     """Nothing to choose: the cut and the columns stand already."""
 
 
-class RankedFactor(Frozen):
-    """A cluster of collinear columns, named by its most actionable member."""
+class RankedFactor(ColumnAssociation):
+    """A cluster of collinear columns, named by its most actionable member.
+
+    Its p-value is family-wise over every cluster of all blocks and looks; it is visible where its effect matters, too:
+    alone, or with another column.
+    """
 
     factor: str
     """Key of the knowledge base, or the column where it has none."""
-    column: str
-    members: tuple[str, ...]
-    auc: float
-    """Chance that a slow run shows more of it than a fast one; 0.5 says nothing."""
     auc_per_second: float | None
-    """The same for its rate; None where a rate means nothing."""
-    r2: float | None
-    """Share of the outcome's variance that goes linearly with the column."""
+    """The AUC of its rate; None where a rate means nothing."""
     importance: float
     """Drop of cross-validated balanced accuracy when the cluster is shuffled."""
     stability: float
     """Share of subsamples in which it is among the first three."""
-    p_value: float
-    """Family-wise over every cluster that was looked at."""
-    slow_median: float
-    fast_median: float
-    visible: bool
-    """Its p-value is at or below alpha, and its effect matters: alone, or with another column."""
     contrary: bool = False
     """Slow runs show less of what should be low: it goes with slowness and cannot be what makes it."""
-    auc_low: float | None = None
-    """95 % interval of `auc`; None where it cannot be stood behind."""
-    auc_high: float | None = None
-    importance_low: float | None = None
-    """95 % interval of `importance`; None where no tree asked for it."""
-    importance_high: float | None = None
-    independent: bool | None = None
-    """Still linked, given the visible factors of its block that tell more; None where that was not asked."""
     runs: int
     """Runs that it was looked at in: those with its layer on."""
 

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from .steps.apply_by_hand import APPLY_BY_HAND
-from .steps.apply_mitigation import APPLY_MITIGATION
-from .steps.compare import COMPARE
-from .steps.conclude import CONCLUDE
-from .steps.fit_tree import FIT_TREE
-from .steps.label import LABEL
-from .steps.look_up import LOOK_UP
-from .steps.measure import MEASURE
-from .steps.predict_surface import PREDICT_SURFACE
-from .steps.profile import PROFILE
-from .steps.rank_factors import RANK_FACTORS
-from .steps.screen_levels import SCREEN_LEVELS
+from .steps.apply_by_hand import ApplyByHandTool
+from .steps.apply_mitigation import ApplyMitigationTool
+from .steps.compare import CompareTool
+from .steps.conclude import ConcludeTool
+from .steps.fit_tree import FitTreeTool
+from .steps.label import LabelTool
+from .steps.look_up import LookUpTool
+from .steps.measure import MeasureTool
+from .steps.predict_surface import PredictSurfaceTool
+from .steps.profile import ProfileTool
+from .steps.rank_factors import RankFactorsTool
+from .steps.screen_levels import ScreenLevelsTool
 from .tool import Tool
 
 TOOLS: dict[str, Tool[Any, Any]] = {
-    tool.name: tool
+    tool.name: tool()
     for tool in (
-        MEASURE,
-        PROFILE,
-        LABEL,
-        FIT_TREE,
-        RANK_FACTORS,
-        COMPARE,
-        CONCLUDE,
-        SCREEN_LEVELS,
-        APPLY_MITIGATION,
-        APPLY_BY_HAND,
-        LOOK_UP,
-        PREDICT_SURFACE,
+        MeasureTool,
+        ProfileTool,
+        LabelTool,
+        FitTreeTool,
+        RankFactorsTool,
+        CompareTool,
+        ConcludeTool,
+        ScreenLevelsTool,
+        ApplyMitigationTool,
+        ApplyByHandTool,
+        LookUpTool,
+        PredictSurfaceTool,
     )
 }

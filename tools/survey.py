@@ -19,9 +19,10 @@ from ..layers.launcher import Launcher
 from ..layers.probes.cgroup_tree import own_groups
 from ..layers.probes.machine import interrupts_of_cpus
 from ..layers.probes.nvidia import Nvidia
+from ..layers.probes.sysfs import text_of
 from ..layers.probes.thermal import sensors
 from .execution.conditions import group_without_real_time
-from .group_facts import autogrouped, limited
+from .group_facts import autogrouped, groups_with, limited
 from .machine import Machine
 from .mitigation.kernel_file import cpu_list, in_force
 from .mitigation.program import Program, input_files, inspect, kind_of_machine, read_elf, starts_ranks
@@ -88,7 +89,7 @@ def survey(
     return Machine(
         cpu=_field(root, "proc/cpuinfo", "model name") or _field(root, "proc/cpuinfo", "Model") or "unknown",
         architecture=os.uname().machine,
-        kernel=_text(root, "proc/sys/kernel/osrelease") or "unknown",
+        kernel=text_of(root / "proc/sys/kernel/osrelease") or "unknown",
         kernel_lacks=_kernel_lacks(root, {c.kernel_config for c in conditions} - {""}),
         distribution=_distribution(root),
         python=platform.python_version(),
@@ -96,11 +97,11 @@ def survey(
         cpus=cpus,
         quiet_cpu=_quietest(root, cpus),
         cores=_cores(root, cpus),
-        online=len(cpu_list(_text(root, "sys/devices/system/cpu/online"))),
+        online=len(cpu_list(text_of(root / "sys/devices/system/cpu/online"))),
         groups=places(root),
         limited=limited(root),
         autogroups=autogrouped(root),
-        real_time_throttled=_text(root, "proc/sys/kernel/sched_rt_runtime_us") != "-1",
+        real_time_throttled=text_of(root / "proc/sys/kernel/sched_rt_runtime_us") != "-1",
         real_time_by_group=any((group / "cpu.rt_runtime_us").exists() for group in own_groups(root).get("cpu", [])),
         group_without_real_time=str(group_without_real_time(root) or ""),
         sensor=bool(sensors(root)),
@@ -110,8 +111,8 @@ def survey(
         root=os.geteuid() == 0,
         capabilities=_capabilities(root),
         virtual=_hypervisor(root),
-        governor=_text(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        thp=in_force(_text(root, "sys/kernel/mm/transparent_hugepage/enabled")),
+        governor=text_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        thp=in_force(text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")),
         libraries=_distinct(libraries.here),
         foreign_libraries=libraries.foreign,
         executables=_distinct(c.executable for c in conditions if any(map(shutil.which, c.executable.split("|")))),
@@ -121,7 +122,7 @@ def survey(
         away=launcher.away if launcher else "",
         launching=launcher.before_program if launcher else (),
         launcher_variables=launcher.layer.own if launcher else (),
-        load_1min=float((_text(root, "proc/loadavg") or "0").split()[0]),
+        load_1min=float((text_of(root / "proc/loadavg") or "0").split()[0]),
         program_sha256=program.sha256,
         program_dynamic=program.dynamic,
         program_static=program.elf is not None and not program.dynamic,
@@ -133,17 +134,9 @@ def survey(
     )
 
 
-def _text(root: Path, name: str) -> str:
-    """Read a file of the kernel; empty where it is not there."""
-    try:
-        return (root / name).read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def _field(root: Path, name: str, key: str) -> str:
     """Read one `key : value` line."""
-    found = re.search(rf"^{re.escape(key)}\s*:\s*(.*)$", _text(root, name), re.M)
+    found = re.search(rf"^{re.escape(key)}\s*:\s*(.*)$", text_of(root / name), re.M)
     return found.group(1).strip() if found else ""
 
 
@@ -154,11 +147,11 @@ def _kernel_lacks(root: Path, options: Iterable[str]) -> tuple[str, ...]:
 
 
 def _kernel_config(root: Path) -> str:
-    release = _text(root, "proc/sys/kernel/osrelease")
+    release = text_of(root / "proc/sys/kernel/osrelease")
     try:
         return gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
     except (OSError, EOFError, zlib.error):  # most distributions ship it as a file instead
-        return _text(root, f"boot/config-{release}") or _text(root, f"lib/modules/{release}/config")
+        return text_of(root / f"boot/config-{release}") or text_of(root / f"lib/modules/{release}/config")
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
@@ -167,12 +160,12 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _quietest(root: Path, cpus: tuple[int, ...]) -> int:
     """Find the CPU with the fewest interrupts so far; a busy device or timer tends to stay where it is."""
-    seen = interrupts_of_cpus(_text(root, "proc/interrupts").encode())
+    seen = interrupts_of_cpus(text_of(root / "proc/interrupts").encode())
     return min(cpus, key=lambda cpu: (seen.get(cpu, 0), cpu))
 
 
 def _distribution(root: Path) -> str:
-    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', _text(root, "etc/os-release"), re.M)
+    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', text_of(root / "etc/os-release"), re.M)
     return found.group(1) if found else "unknown"
 
 
@@ -182,9 +175,9 @@ def _glibc() -> str:
 
 
 def _hypervisor(root: Path) -> str:
-    named = _text(root, "sys/hypervisor/type")
+    named = text_of(root / "sys/hypervisor/type")
     vendor = " ".join(
-        filter(None, (_text(root, f"sys/class/dmi/id/{part}") for part in ("sys_vendor", "product_name")))
+        filter(None, (text_of(root / f"sys/class/dmi/id/{part}") for part in ("sys_vendor", "product_name")))
     )
     if named:
         return named
@@ -240,8 +233,7 @@ def _usable(root: Path, file: str, as_root: bool) -> bool:
 def _in_own_group(root: Path, file: str) -> str:
     """Put the folder of this process's control group in the place of `{cgroup.cpu}`."""
     controller = file.removeprefix("{cgroup.").partition("}")[0]
-    groups = own_groups(root)
-    folders = groups.get(controller) or groups.get("", [])
+    folders = groups_with(controller, root)
     return f"{folders[0]}{file.partition('}')[2]}" if folders else ""
 
 
@@ -252,7 +244,9 @@ def _capabilities(root: Path) -> tuple[str, ...]:
 
 def _cores(root: Path, cpus: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Group the allowed CPUs by core; empty where the kernel does not tell for all of them."""
-    siblings = [cpu_list(_text(root, f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")) for cpu in cpus]
+    siblings = [
+        cpu_list(text_of(root / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")) for cpu in cpus
+    ]
     if not all(siblings):
         return ()
     return tuple(sorted({tuple(cpu for cpu in cores if cpu in cpus) for cores in siblings}))
@@ -270,7 +264,7 @@ def _absent(root: Path) -> dict[str, str]:
     absent = {
         name: reason for name, patterns, reason in _SOURCES if not any(any(root.glob(pattern)) for pattern in patterns)
     }
-    smt = _text(root, "sys/devices/system/cpu/smt/control")
+    smt = text_of(root / "sys/devices/system/cpu/smt/control")
     if smt not in ("on", "off", "forceoff"):
         absent["smt"] = f"SMT cannot be switched here (/sys/devices/system/cpu/smt/control: {smt or 'missing'})."
     return absent

@@ -32,22 +32,11 @@ class Found(Frozen):
     """The column fell under the mitigation that helped; None: nothing helped, or no column is known."""
 
 
-class Located(Frozen):
-    """Where or when the time goes, though no factor says why: a host, a rank, a spell of runs."""
-
-    kind: Literal["located"] = "located"
-    where: str
-    claim: Claim | None = None
-
-
-Part = Annotated[Found | Located, Field(discriminator="kind")]
-
-
 class Explained(Frozen):
-    """Factors, places or times go with the slow runs by more than luck."""
+    """Factors go with the slow runs by more than luck."""
 
     kind: Literal["explained"] = "explained"
-    parts: Annotated[tuple[Part, ...], Field(min_length=1)]
+    parts: Annotated[tuple[Found, ...], Field(min_length=1)]
     """The strongest first; those that the mitigation that helped is known to address before all others."""
 
 
@@ -233,8 +222,8 @@ def exit_code(verdict: Verdict) -> int:
 
 def factors_found(verdict: Verdict) -> tuple[Found, ...]:
     """Factors that explain the slow runs, the strongest first."""
-    explained = verdict.cause if isinstance(verdict, Diagnosis) and isinstance(verdict.cause, Explained) else None
-    return tuple(part for part in explained.parts if isinstance(part, Found)) if explained else ()
+    cause = verdict.cause if isinstance(verdict, Diagnosis) else None
+    return cause.parts if isinstance(cause, Explained) else ()
 
 
 def helpful(verdict: Verdict) -> Confirmed | Observed | None:

@@ -13,12 +13,10 @@ from .verdict import (
     Diagnosis,
     Explained,
     Found,
-    Located,
     NotSought,
     NotTried,
     NotVisible,
     Observed,
-    Part,
     Refuted,
     Remedy,
     Steady,
@@ -61,7 +59,7 @@ def _cause(cause: Cause) -> str:
     """A clause that begins a sentence; empty where no cause was to be sought."""
     match cause:
         case Explained(parts=parts):
-            by_trying = [part for part in parts if isinstance(part, Found) and part.column is None]
+            by_trying = [part for part in parts if part.column is None]
             if by_trying:
                 return f"No counter shows {_within(by_trying[0].name)}, which was found by trying"
             return f"The slow runs go with {listed([_part(part) for part in parts])}"
@@ -73,16 +71,11 @@ def _cause(cause: Cause) -> str:
             assert_never(cause)
 
 
-def _part(part: Part) -> str:
-    match part:
-        case Found(name=name, column=column, auc=auc, p_value=p_value, fell=fell):
-            moved = {True: ", fell", False: ", not shown to fall", None: ""}[fell]
-            numbers = "" if auc is None or p_value is None else f", AUC {auc:.2f}, family-wise p {p_value:.2g}"
-            return f"{_within(name)} ({column}{numbers}{moved})"
-        case Located(where=where, claim=claim):
-            return f"{where}{f' ({interval(claim)})' if claim else ''}"
-        case _:
-            assert_never(part)
+def _part(part: Found) -> str:
+    moved = {True: ", fell", False: ", not shown to fall", None: ""}[part.fell]
+    known = part.auc is not None and part.p_value is not None
+    numbers = f", AUC {part.auc:.2f}, family-wise p {part.p_value:.2g}" if known else ""
+    return f"{_within(part.name)} ({part.column}{numbers}{moved})"
 
 
 def _within(name: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...layers.probes.cgroup_tree import numbers
-from ...tools.group_facts import file_text, first_text, groups_with
+from ...layers.probes.sysfs import text_of
+from ...tools.group_facts import first_text, groups_with
 from .gguf_file import GgufFile
 
 BATCH = 512
@@ -74,7 +75,7 @@ def context_for(model: GgufFile, asked: int, free: int) -> int:
 
 def free_memory(root: Path = Path("/")) -> int:
     """Bytes that a new process may take: of the machine, and of every control group that holds this process."""
-    said = {line.partition(":")[0]: line.split()[1] for line in file_text(root / "proc/meminfo").splitlines()}
+    said = {line.partition(":")[0]: line.split()[1] for line in text_of(root / "proc/meminfo").splitlines()}
     machine = int(said.get("MemAvailable", said.get("MemFree", "0"))) * 1024
     return max(0, min([machine, *_left(root)]))
 
@@ -85,7 +86,7 @@ def _left(root: Path) -> Iterator[int]:
         limit = first_text(group, "memory.limit_in_bytes", "memory.max")
         used = first_text(group, "memory.usage_in_bytes", "memory.current")
         if limit.isdigit() and used.isdigit():
-            counts = numbers(file_text(group / "memory.stat").encode())
+            counts = numbers(text_of(group / "memory.stat").encode())
             files = [max(counts.get(f"total_{name}", 0.0), counts.get(name, 0.0)) for name in FILES]
             yield int(limit) - int(used) + int(sum(files))
 
@@ -96,7 +97,7 @@ def threads_for(asked: int, size: int, root: Path = Path("/")) -> int:
         return asked or 1
     cpus = os.sched_getaffinity(0)
     place = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-    cores = {file_text(root / place.format(cpu)) or str(cpu) for cpu in cpus}
+    cores = {text_of(root / place.format(cpu)) or str(cpu) for cpu in cpus}
     return max(1, min([len(cores), *map(int, _quotas(root))]))
 
 

@@ -17,7 +17,7 @@ from ...agent.settings import UserSettings
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...tools.situation import Slot
-from ...tools.steps.apply_mitigation import APPLY_MITIGATION
+from ...tools.steps.apply_mitigation import ApplyMitigationTool
 from ..recorded.recorded_case import RecordedCase, ShownCase
 from ..recorded.schema import Truth
 from ..recorded.truth import MENDED, read_truth
@@ -52,9 +52,9 @@ def _narrowed(view: View) -> Legal:
     called = {call.tool for call in view.record.calls} - set(SEVERAL)
     tools = {tool: choices for tool, choices in view.legal.tools.items() if tool not in {*called, LEFT_OUT}}
     tried = any(call.tool == "apply_mitigation" for call in view.record.calls)
-    if slots := tools.pop(APPLY_MITIGATION.name, ()):
+    if slots := tools.pop(ApplyMitigationTool.name, ()):
         batches = tuple(choice for choice in slots[0].choices if choice[1] == 2 or not tried)
-        tools |= {APPLY_MITIGATION.name: (Slot(slots[0].names, batches),)} if batches else {}
+        tools |= {ApplyMitigationTool.name: (Slot(slots[0].names, batches),)} if batches else {}
     return Legal({tool: tools[tool] for tool in view.legal.tools if tool in tools})
 
 

@@ -22,10 +22,11 @@ from platformdirs import user_cache_path
 from ...agent.session import conduct
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import MOUNT, own_groups
-from ...tools.mitigation.journal import Journal, SavedKnob, journal_folder, new_entry, put_back
+from ...tools.mitigation.journal import Journal, journal_folder, new_entry, put_back
 from ...tools.mitigation.kernel_file import KernelFiles
 from ...tools.mitigation.kernel_settings import cpu_mask
 from ...tools.mitigation.owned_folder import Owner, this_process
+from ...tools.mitigation.put_back import SavedKnob
 from ...tools.mitigation.run_group import PREFIX, remove_run_groups
 from .build import make_folder
 from .workload import ISOLATED, Around

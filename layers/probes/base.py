@@ -89,15 +89,20 @@ class Probe:
         return opened
 
 
-class Declared:
-    """Keeps the columns that a layer declares, those with names that the machine fills in too."""
+class LayerProbe(Probe):
+    """Knows the columns that a layer declares."""
 
     def __init__(self, layer: Layer) -> None:
+        self._columns = [column.name for column in layer.columns]
         self._has = functools.cache(lambda name: layer.column(name) is not None)
 
-    def __call__(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """Leave out what the layer does not declare."""
+    def _declared(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """Leave out what the layer does not declare; names that the machine fills in are."""
         return {name: value for name, value in values.items() if self._has(name)}
+
+    def _lack(self, reason: str) -> None:
+        """Let all of the columns be absent, or none where there is no reason."""
+        self._absent = dict.fromkeys(self._columns, reason) if reason else {}
 
 
 class TwoReadings(Probe, Generic[ReadingT]):
@@ -118,13 +123,12 @@ class TwoReadings(Probe, Generic[ReadingT]):
         raise NotImplementedError
 
 
-class Parts(Probe):
+class Parts(LayerProbe):
     """Reads its parts from the outside in, and out again: the cheapest, last in the list, reads nearest to the run."""
 
     def __init__(self, layer: Layer, parts: Sequence[Probe]) -> None:
-        self._layer = layer
+        super().__init__(layer)
         self._parts = [self._keep(part) for part in parts]
-        self._declared = Declared(layer)
         self.reads_output = any(part.reads_output for part in parts)
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
@@ -170,7 +174,7 @@ class Parts(Probe):
     def absent(self) -> Mapping[str, str]:
         """Name what this machine cannot show."""
         reasons = {name: reason for part in self._parts for name, reason in part.absent().items()}
-        return {column.name: reasons[column.name] for column in self._layer.columns if column.name in reasons}
+        return {name: reasons[name] for name in self._columns if name in reasons}
 
 
 class Missing(Probe):

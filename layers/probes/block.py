@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..schema import Layer, Value
-from .base import Declared, Probe
+from .base import LayerProbe
 from .machine import KernelFile, growth
 from .sysfs import SysfsFiles, name_of
 
@@ -32,14 +32,13 @@ CURE = "run where the kernel's /proc/diskstats is to be seen, not in a sandbox t
 Disks = dict[str, dict[str, float]]
 
 
-class BlockProbe(Probe):
+class BlockProbe(LayerProbe):
     """Reads /proc/diskstats around a run; the settings of the queues once it is over."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
+        super().__init__(layer)
         self._blocks = root / "sys/block"
         self._file = self._keep(KernelFile(root / "proc/diskstats"))
-        self._declared = Declared(layer)
-        self._columns = [column.name for column in layer.columns]
         self._settings = {column.name.partition("*.")[2]: column.read for column in layer.columns if column.read}
         self._stamp = self._window_ms = 0.0
         self._was = self._now = first = self._file.read()

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..schema import Layer
+from ..schema import Layer, Value
 from . import perf_open
-from .base import Probe
+from .base import LayerProbe
 from .perf_open import libc
 
 PROGRAM = Path(__file__).with_name("bpf.bt")
@@ -42,20 +42,20 @@ class Bucket(NamedTuple):
     waits: int
 
 
-class BpfProbe(Probe):
+class BpfProbe(LayerProbe):
     """Keeps one bpftrace for the session and asks it for its maps after each run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
         """Start bpftrace; where it cannot run, every column is absent."""
-        self._columns = [column.name for column in layer.columns]
+        super().__init__(layer)
         self._tracer: subprocess.Popen[bytes] | None = None
         self._text = b""
         self._pid = 0
         self._asked = False
         self._questions = 0
-        self._gathered: dict[str, float] = {}
+        self._gathered: dict[str, Value] = {}
         if reason := hindrance(root):
-            self._absent = dict.fromkeys(self._columns, reason)
+            self._lack(reason)
         else:
             self._start()
 
@@ -64,15 +64,14 @@ class BpfProbe(Probe):
         self._pid = pid
         self._asked = False
 
-    def values(self) -> dict[str, float]:
+    def values(self) -> dict[str, Value]:
         """Ask for the maps, outside the timed window, and reduce those of the run."""
         if not self._asked and self._tracer is not None:
             self._asked, self._gathered = True, {}
             if (maps := self._ask(PRINT_S)) is None:
                 self._give_up("stopped answering")
             else:
-                seen = reduced(maps, str(self._pid))
-                self._gathered = {name: value for name, value in seen.items() if name in self._columns}
+                self._gathered = self._declared(reduced(maps, str(self._pid)))
         return self._gathered if self._tracer is not None else {}
 
     def close(self) -> None:
@@ -130,8 +129,7 @@ class BpfProbe(Probe):
         # It complains about the limit of locked memory wherever it may not raise it, and goes on.
         lines = [line.strip() for line in said.decode(errors="replace").splitlines() if "RLIMIT_MEMLOCK" not in line]
         words = next((line for line in lines if "ERROR" in line), "it said nothing")[:200]
-        reason = f"bpftrace {what} ({words}): it needs root, CONFIG_BPF_SYSCALL and tracepoints"
-        self._absent = dict.fromkeys(self._columns, reason)
+        self._lack(f"bpftrace {what} ({words}): it needs root, CONFIG_BPF_SYSCALL and tracepoints")
 
 
 def hindrance(root: Path) -> str:

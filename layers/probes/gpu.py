@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ..schema import Layer, Value
+from .base import LayerProbe
 from .nvidia import REASONS, Nvidia
 from .sampler import SamplingProbe
 from .sysfs import SysfsFiles, by_number, name_of, number
@@ -27,7 +28,33 @@ IN_FORCE = re.compile(rb"([0-9]+)Mhz \*", re.I)
 """`1: 1300Mhz *` in the list of clocks."""
 
 
-class AmdCard:
+Levels = Mapping[str, float]
+
+
+class GpuCard(Protocol):
+    """One GPU."""
+
+    name: str
+    """As in the columns: `0`, or `card0` of another maker."""
+    loss: str
+    """Why it fell off, and the cure; empty where it is there."""
+
+    def levels(self, pid: int) -> Levels | None:
+        """Return what it shows now; None where it has fallen off."""
+
+    def counters(self) -> Levels | None:
+        """Return what grows; None where it has fallen off; nothing where its driver counts nothing."""
+        return {}
+
+    def settings(self) -> Mapping[str, Value]:
+        """Return how it is set, as far as it is known."""
+        return {}
+
+    def unknown(self, name: str, /) -> str:
+        """Say why it does not tell a level, a counter or a setting; empty where it does."""
+
+
+class AmdCard(GpuCard):
     """One GPU."""
 
     def __init__(self, folder: Path) -> None:
@@ -43,14 +70,6 @@ class AmdCard:
         found = {level: value * FILES[level][1] for level, value in said if value is not None}
         self.loss = "" if found else f"GPU {self.name} fell off: see dmesg, then start the machine anew"
         return found or None
-
-    def counters(self) -> dict[str, float] | None:
-        """Return nothing: its driver counts none of it."""
-        return {}
-
-    def settings(self) -> Mapping[str, Value]:
-        """Return nothing."""
-        return {}
 
     def unknown(self, level: str) -> str:
         """Say that it does not tell a level."""
@@ -73,9 +92,6 @@ def in_force(said: bytes | None) -> float | None:
     """Read a number, or the one with a star in a list of clocks."""
     found = IN_FORCE.search(said or b"")
     return float(found.group(1)) if found else number(said)
-
-
-Levels = Mapping[str, float]
 
 
 FOLDS: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
@@ -112,27 +128,6 @@ ONE = "there is but one GPU, whose own column tells it: no cure is needed"
 LEVEL_OF = {column: level for column, (level, _) in FOLDS.items()} | {"temp_start_c": "temp_c"}
 
 
-class GpuCard(Protocol):
-    """One GPU."""
-
-    name: str
-    """As in the columns: `0`, or `card0` of another maker."""
-    loss: str
-    """Why it fell off, and the cure; empty where it is there."""
-
-    def levels(self, pid: int) -> Levels | None:
-        """Return what it shows now; None where it has fallen off."""
-
-    def counters(self) -> Levels | None:
-        """Return what grows; None where it has fallen off."""
-
-    def settings(self) -> Mapping[str, Value]:
-        """Return how it is set."""
-
-    def unknown(self, name: str, /) -> str:
-        """Say why it does not tell a level, a counter or a setting; empty where it does."""
-
-
 class GpuReading(NamedTuple):
     """One sample of one run."""
 
@@ -140,16 +135,16 @@ class GpuReading(NamedTuple):
     cards: list[Levels | None]
 
 
-class GpuProbe(SamplingProbe[GpuReading]):
+class GpuProbe(SamplingProbe[GpuReading], LayerProbe):
     """Samples the GPUs of all makers, and reads their counters at the start and at the end of a run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        self._layer = layer
+        LayerProbe.__init__(self, layer)
         self._nvidia = self._keep(Nvidia(rates=bool(layer.parameters.get("pcie_rates", False))))
         self._cards: list[GpuCard] = [*self._nvidia.cards, *map(self._keep, amd_cards(root))]
         self._was: list[Levels | None] = []
         self._now: list[Levels | None] = []
-        super().__init__(float(layer.parameters.get("interval_ms", 100)) / 1000)
+        SamplingProbe.__init__(self, float(layer.parameters.get("interval_ms", 100)) / 1000)
 
     def read(self, pid: int) -> GpuReading:
         """Ask every GPU."""
@@ -176,16 +171,16 @@ class GpuProbe(SamplingProbe[GpuReading]):
         }
         if len(each) > 1:
             values |= {f"gpu.{name}": total for name in SUMMED if (total := sum_of(name, each)) is not None}
-        return {name: value for name, value in values.items() if self._layer.column(name)}
+        return self._declared(values)
 
     def absent(self) -> Mapping[str, str]:
         """Name what no GPU tells, what one of several does not tell, and all of one that fell off."""
         absent: dict[str, str] = {}
-        for column in self._layer.columns:
-            name = column.name.removeprefix("gpu.*.")
+        for column in self._columns:
+            name = column.removeprefix("gpu.*.")
             if not self._cards:
-                absent[column.name] = self._nvidia.why_none
-            elif name == column.name:
+                absent[column] = self._nvidia.why_none
+            elif name == column:
                 absent |= {name: ONE} if len(self._cards) == 1 else {}
             else:
                 absent |= self._unknown(name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer, Value
-from .base import Declared, Probe
+from .base import LayerProbe
 from .machine import ticks_per_second
 from .perf_open import libc
 from .surroundings import RESOURCES, CPUs, Surroundings, SurroundingsWindow, cpu_ticks, steal
@@ -73,14 +73,13 @@ class Ours(NamedTuple):
     seconds: float
 
 
-class InterferenceProbe(Probe):
+class InterferenceProbe(LayerProbe):
     """Reads the surroundings at both ends of an idle moment, and at both ends of the run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
+        super().__init__(layer)
         self._idle_s = float(layer.parameters.get("idle_ms", 0)) / 1000
         self._who = bool(layer.parameters.get("who", False)) and root == Path("/")
-        self._declared = Declared(layer)
-        self._columns = [column.name for column in layer.columns]
         self._near = self._keep(Surroundings(root))
         self._first = self._near.read_inwards()
         self._idle: SurroundingsWindow | None = None

@@ -21,23 +21,30 @@ ZONE = re.compile(rb"Node (\d+), zone\s+(\S+).*?\bpages free.*?\blow\s+(\d+)", r
 SHARE, HUGE_MIB, MARGIN = "huge_share", "huge_mib", "margin_mib"
 
 
-class Zones(Probe):
+class AtStart(Probe):
+    """Reads one file at the start of a run."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = self._keep(KernelFile(path))
+        self._said = self._file.read()
+
+    def before(self) -> None:
+        """Read it."""
+        self._said = self._file.read()
+
+
+class Zones(AtStart):
     """Reads /proc/buddyinfo; the marks below which the kernel reclaims are read once."""
 
     def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        self._file = self._keep(KernelFile(root / "proc/buddyinfo"))
+        super().__init__(root / "proc/buddyinfo")
         page = os.sysconf("SC_PAGESIZE")
         self._page_mib = page / (1 << 20)
         self._huge_order = (int(text_of(root / HUGE) or HUGE_USUAL) // page).bit_length() - 1
         self._low = low_marks(root / "proc/zoneinfo")
-        self._said = self._file.read()
         shown = {name.rpartition(".")[2] for name in self.values()}
         why = f"{self._file.why or f'{root}/proc/zoneinfo tells no marks'}: it needs a /proc that shows the memory"
         self._absent = {name: why for name in columns if name.rpartition(".")[2] not in shown}
-
-    def before(self) -> None:
-        """Read the file."""
-        self._said = self._file.read()
 
     def values(self) -> dict[str, float]:
         """Return the shares and sizes, by zone and of all memory."""
@@ -68,11 +75,7 @@ def pages(blocks: list[int], order: int = 0) -> int:
 
 def low_marks(path: Path) -> dict[str, int]:
     """Read from /proc/zoneinfo, by zone, the free pages below which the kernel begins to reclaim."""
-    try:
-        said = path.read_bytes()
-    except OSError:
-        return {}
-    parts = re.split(rb"(?m)^(?=Node \d)", said)
+    parts = re.split(rb"(?m)^(?=Node \d)", text_of(path).encode())
     return {zone_name(zone): int(zone[3]) for part in parts if (zone := ZONE.match(part))}
 
 
@@ -115,19 +118,14 @@ def open_memory(layer: Layer, root: Path) -> Probe:
     return Parts(layer, [*parts, *([Own("memory", own, interval_ms)] if own else [])])
 
 
-class MemoryProbe(Probe):
-    """Reads /proc/meminfo at the start of a run."""
+class MemoryProbe(AtStart):
+    """Reads /proc/meminfo."""
 
     def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        self._file = self._keep(KernelFile(root / "proc/meminfo"))
-        self._said = self._file.read()
+        super().__init__(root / "proc/meminfo")
         shown = self.values()
         why = f"{self._file.why or f'{self._file.path} does not tell it'}: it needs a kernel and a /proc that show it"
         self._absent = {name: why for name in columns if name in LEVELS.values() and name not in shown}
-
-    def before(self) -> None:
-        """Read the file."""
-        self._said = self._file.read()
 
     def values(self) -> dict[str, float]:
         """Parse it."""

@@ -17,7 +17,7 @@ from platformdirs import user_cache_path
 
 from ..schema import Layer, Value
 from ..wrapper import own_folder
-from .base import Probe, SpawnCommand
+from .base import LayerProbe, SpawnCommand
 
 SOURCE = Path(__file__).with_name("pmpi.c")
 LONGEST_BUILD_S = 120.0
@@ -61,19 +61,19 @@ class RankReport(NamedTuple):
         return max(0.0, self.all_s - self.mpi_s)
 
 
-class MpiProbe(Probe):
+class MpiProbe(LayerProbe):
     """Loads a profiling library into every rank and reads what each wrote at its end."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
         """Find the library, building ours where none is named; without one every column is absent."""
+        super().__init__(layer)
         named = str(layer.parameters.get("library", ""))
-        self._names = [column.name for column in layer.columns]
         self._library, self._why = (Path(named).absolute(), "") if named else built()
         if named and not self._library.is_file():
             self._why = f"there is no library {named}: name the file of libmpiP.so with --layer mpi:library=PATH"
         self._folder = Path(self._closing.enter_context(own_folder("mpi")))
         self._told = False
-        self._absent = self._all_absent(self._why)
+        self._unseen(self._why)
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let every process load the library, before what the user loads."""
@@ -99,11 +99,11 @@ class MpiProbe(Probe):
         texts = [path.read_text(errors="replace") for path in sorted(self._folder.iterdir())]
         ranks = [rank for text in texts for rank in read_report(text)]
         self._told = self._told or bool(ranks)
-        self._absent = self._all_absent("" if self._told else SILENT)
+        self._unseen("" if self._told else SILENT)
         return figures(ranks)
 
-    def _all_absent(self, why: str) -> dict[str, str]:
-        return dict.fromkeys(self._names, f"MPI is not seen, since {why}.") if why else {}
+    def _unseen(self, why: str) -> None:
+        self._lack(f"MPI is not seen, since {why}." * bool(why))
 
 
 def read_report(text: str) -> list[RankReport]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ..schema import Layer, Value
-from .base import Declared, TwoReadings
+from .base import LayerProbe, TwoReadings
 from .machine import KernelFile, growth
 from .sysfs import name_of
 
@@ -24,16 +24,16 @@ Counters = dict[str, float]
 """Value by what a column of the layer names in `read`: `snmp Tcp RetransSegs`, `dev eth0 rx_bytes`."""
 
 
-class NetworkProbe(TwoReadings[dict[str, bytes | None]]):
+class NetworkProbe(TwoReadings[dict[str, bytes | None]], LayerProbe):
     """Reads the files of /proc/net around a run that any column of the layer needs."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
+        super().__init__(layer)
         self._reads = {column.name: column.read for column in layer.columns}
         wanted = {read.partition(" ")[0] for read in self._reads.values()}
         # /proc/net is that of the process that reads; the run lives in the same network namespace.
         folder = root / "proc/net"
         self._files = {name: self._keep(KernelFile(folder / PARSERS[name][0])) for name in PARSERS if name in wanted}
-        self._declared = Declared(layer)
         self._was = self._now = self._read()
         self._parsed: dict[str, tuple[bytes, Counters]] = {}
         for name, text in self._was.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..schema import Layer, Value
 from ..wrapper import own_folder
-from .base import Probe, SpawnCommand
+from .base import LayerProbe, SpawnCommand
 from .sysfs import name_of
 
 LIMIT_S = 300
@@ -29,18 +29,18 @@ OPERATION = re.compile(r"\[CUDA (.+)\]")
 Row = Mapping[str, str]
 
 
-class NsysProbe(Probe):
+class NsysProbe(LayerProbe):
     """Wraps the program; the statistics are made between runs, outside the time of any."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
         """Find nsys; without it every column is absent."""
-        self._layer = layer
-        self._columns = [column.name for column in layer.columns]
+        super().__init__(layer)
+        self._cure = layer.cure
         self._program = shutil.which("nsys") or ""
         self._trace = str(layer.parameters.get("trace", "cuda"))
         self._recording = Path(self._closing.enter_context(own_folder("nsys"))) / "run.nsys-rep"
         if not self._program:
-            self._absent = dict.fromkeys(self._columns, f"nsys is not installed: {layer.cure}")
+            self._lack(f"nsys is not installed: {layer.cure}")
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let nsys start the program; it samples no CPU, which would cost more."""
@@ -58,12 +58,12 @@ class NsysProbe(Probe):
         """Ask nsys for its statistics."""
         if not self._program:
             return {}
-        found, why_none = {}, f"nsys made no recording of the last run: {self._layer.cure}"
+        found, why_none = {}, f"nsys made no recording of the last run: {self._cure}"
         if self._recording.exists():
             said, why_none = statistics_of(self._program, self._recording)
             found = columns_of(list(rows(said)))
-        self._absent = dict.fromkeys(self._columns, why_none) if why_none else {}
-        return {name: value for name, value in found.items() if self._layer.column(name)}
+        self._lack(why_none)
+        return self._declared(found)
 
 
 def statistics_of(program: str, recording: Path) -> tuple[str, str]:

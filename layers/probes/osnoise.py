@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Probe
+from .base import LayerProbe
 
 TRACING = "sys/kernel/tracing"
 INSTANCE = "instances/vgo_agent"
@@ -33,12 +33,12 @@ class Period(NamedTuple):
     causes: tuple[int, ...]
 
 
-class OsnoiseProbe(Probe):
+class OsnoiseProbe(LayerProbe):
     """Switches the tracer on for the session; each CPU samples itself for a part of each period."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
         """Start the tracer; where it cannot be, every column is absent."""
-        self._columns = [column.name for column in layer.columns]
+        super().__init__(layer)
         self._folder = root / TRACING
         self._began_s = self._ended_s = 0.0
         if reason := hindrance(self._folder):
@@ -69,9 +69,6 @@ class OsnoiseProbe(Probe):
             self._lack(f"the trace cannot be read any more ({error.strerror}): look at {self._folder / INSTANCE}")
             return {}
         return summed([period for period in periods(text) if self._began_s < period.end_s <= self._ended_s])
-
-    def _lack(self, reason: str) -> None:
-        self._absent = dict.fromkeys(self._columns, reason)
 
     def _start(self, runtime_us: str, period_us: str) -> None:
         """Switch the tracer on; `close` puts everything back."""

@@ -94,9 +94,11 @@ def why_not(path: str) -> str:
 
 
 def text_of(path: Path) -> str:
-    """Read one word or line; empty where it cannot be read."""
-    said = read_once(str(path))
-    return "" if said is None else said.decode(errors="replace").strip()
+    """Read a whole file without the space around it; empty where it cannot be read."""
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def number(said: bytes | None) -> float | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Probe
+from .base import LayerProbe
 from .machine import KernelFile
 from .netlink import Family, attributes_of
 
@@ -76,21 +76,19 @@ class EndedTask(NamedTuple):
     record: bytes
 
 
-class Delays(Probe):
+class Delays(LayerProbe):
     """Sums the delays of all tasks of a run, threads and descendants included."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
         """Register for the tasks that end on any CPU."""
-        self._columns = [column.name for column in layer.columns]
+        super().__init__(layer)
         self._family: Family | None = None
         self._switch = KernelFile(root / SWITCH)
         self._pid = 0
         self._lost = ""
-        self._absent: dict[str, str] = {}
         self._buffer = int(float(layer.parameters.get("buffer_mib", 64)) * (1 << 20))
-        if why := self._register():
-            self._absent = dict.fromkeys(self._columns, why)
-        elif not (root / "proc/pressure/irq").exists():
+        self._lack(why := self._register())
+        if not why and not (root / "proc/pressure/irq").exists():
             why = "the kernel does not time its interrupts: it needs one with CONFIG_IRQ_TIME_ACCOUNTING"
             self._absent = {name: why for name in self._columns if name.startswith("delay.irq_")}
 
@@ -165,7 +163,7 @@ class Delays(Probe):
     def _counted(self, tasks: Sequence[EndedTask]) -> dict[str, float]:
         values = totals(tasks)
         why = "the records of this kernel do not have it: it needs a later one"
-        self._absent |= {name: why for name in self._columns if name not in values and name not in self._absent}
+        self._absent = {name: why for name in self._columns if name not in values} | dict(self._absent)
         return {name: value for name, value in values.items() if name not in self._absent and math.isfinite(value)}
 
 

@@ -31,7 +31,7 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.base import Outcome
 from vgo_agent.tools.rank_factors import RankResult
 from vgo_agent.tools.registry import TOOLS
-from vgo_agent.tools.steps.rank_factors import RANK_FACTORS
+from vgo_agent.tools.steps.rank_factors import RankFactorsTool
 
 from ..tiny_gguf import tiny
 from .cases_made import HELPS, MITIGATIONS, TRUTHS, Kind, made_case
@@ -254,7 +254,7 @@ def test_mitigations_that_were_not_recorded_are_no_mistakes_of_the_planner() -> 
 def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
     """The verdict names the suspect that fell with the mitigation, which need not be the first one ranked."""
     ranked: list[str] = []
-    ranking = RANK_FACTORS.run
+    ranking = RankFactorsTool().run
 
     def turned(arguments: Any, case: Any) -> Any:
         outcome = ranking(arguments, case)
@@ -265,7 +265,7 @@ def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, m
         ranked.extend(one.factor for one in factors)
         return Outcome(found.model_copy(update={"factors": factors}), outcome.artefacts)
 
-    monkeypatch.setattr(RANK_FACTORS, "run", turned)
+    monkeypatch.setattr(RankFactorsTool(), "run", turned)
     answer = PlannerContestant("rules", lambda _: Rules()).answer(cases["faults"].shown, 1)
     assert ranked[1] == "page_faults" != ranked[0]
     assert answer.causes == ("page_faults", ranked[0])

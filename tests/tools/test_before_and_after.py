@@ -21,10 +21,10 @@ from vgo_agent.tools.row import BASELINE, Row
 from vgo_agent.tools.run_table import artefacts
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.spread import summarise
-from vgo_agent.tools.steps.apply_mitigation import APPLY_MITIGATION
-from vgo_agent.tools.steps.compare import COMPARE
-from vgo_agent.tools.steps.look_up import LOOK_UP
-from vgo_agent.tools.steps.screen_levels import SCREEN_LEVELS
+from vgo_agent.tools.steps.apply_mitigation import ApplyMitigationTool
+from vgo_agent.tools.steps.compare import CompareTool
+from vgo_agent.tools.steps.look_up import LookUpTool
+from vgo_agent.tools.steps.screen_levels import ScreenLevelsTool
 from vgo_agent.tools.subject import Limits, Subject
 
 SUBJECT = Subject(command=("./bench",), argv=("/work/bench",), directory="/work", metric="ms", unit="ms")
@@ -55,7 +55,9 @@ def row(order: int, condition: str, outcome: float, pair: int = -1, **cells: flo
 
 
 def compared(made: Case, call: str) -> CompareResult:
-    return CompareResult.model_validate(COMPARE.run(COMPARE.arguments.model_validate({"call": call}), made).result)
+    return CompareResult.model_validate(
+        CompareTool().run(CompareTool().arguments.model_validate({"call": call}), made).result
+    )
 
 
 def test_level_3_shows_every_column_that_a_pattern_stands_for_and_by_how_much_it_fell() -> None:
@@ -127,11 +129,11 @@ def profiled(busy_cpus: float | None, **seen: float) -> Finished:
     return Finished("c001", "profile", {}, result, {})
 
 
-@pytest.mark.parametrize("tool", [APPLY_MITIGATION, SCREEN_LEVELS], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", [ApplyMitigationTool(), ScreenLevelsTool()], ids=lambda tool: tool.name)
 def test_real_time_is_refused_where_nothing_would_end_one_that_spins(tool: Any) -> None:
     made = replace(case(profiled(busy_cpus=1.0)), machine=TWO.model_copy(update={"real_time_throttled": False}))
     words: dict[str, Any] = {"mitigation": "sched_fifo", "pairs": 10}
-    if tool is SCREEN_LEVELS:
+    if tool is ScreenLevelsTool():
         words = {"mitigation": "sched_fifo", "parameter": "none", "levels": ("1",), "rounds": 10}
         fifo = load().mitigations["sched_fifo"]
         level = {"name": "none", "description": "Of this test.", "default": "1", "levels": ("1",)}
@@ -158,7 +160,9 @@ def test_a_limit_below_the_peak_that_the_profile_has_seen_is_refused_and_not_loo
     known = replace(known, mitigations={**known.mitigations, "limit": limit}, factors=factors)
     made = replace(case(profiled(1.0, peak_bytes=2e9)), knowledge=known)
     with pytest.raises(ToolError, match="the program has used 2000 MB, and a limit of 537 MB would kill it"):
-        APPLY_MITIGATION.run(APPLY_MITIGATION.arguments.model_validate({"mitigation": "limit", "pairs": 10}), made)
-    found = LOOK_UP.run(LOOK_UP.arguments.model_validate({"factor": factor.key}), made).result
+        ApplyMitigationTool().run(
+            ApplyMitigationTool().arguments.model_validate({"mitigation": "limit", "pairs": 10}), made
+        )
+    found = LookUpTool().run(LookUpTool().arguments.model_validate({"factor": factor.key}), made).result
     assert isinstance(found, LookUpResult)
     assert "would kill it" in found.candidates[0].unmet[0]

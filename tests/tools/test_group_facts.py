@@ -12,7 +12,7 @@ from vgo_agent.tools.case import Case, Record
 from vgo_agent.tools.group_facts import autogrouped, limited
 from vgo_agent.tools.look_up import LookUpResult
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.steps.look_up import LOOK_UP
+from vgo_agent.tools.steps.look_up import LookUpTool
 from vgo_agent.tools.subject import Limits, Subject
 
 Files = dict[str, str]
@@ -85,7 +85,7 @@ class Nothing:
 def test_where_a_limit_is_set_what_lifts_it_is_offered_first(factor: str, cure: str, controller: str) -> None:
     def offered(machine: Machine) -> list[str]:
         case = replace(made, machine=machine)
-        found = LOOK_UP.run(LOOK_UP.arguments.model_validate({"factor": factor}), case).result
+        found = LookUpTool().run(LookUpTool().arguments.model_validate({"factor": factor}), case).result
         assert isinstance(found, LookUpResult)
         return [candidate.mitigation for candidate in found.candidates]
 

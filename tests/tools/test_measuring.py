@@ -21,8 +21,8 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.measure import MeasureResult
 from vgo_agent.tools.statistics.ratio_test import bounds
-from vgo_agent.tools.steps.apply_mitigation import APPLY_MITIGATION
-from vgo_agent.tools.steps.measure import MEASURE
+from vgo_agent.tools.steps.apply_mitigation import ApplyMitigationTool
+from vgo_agent.tools.steps.measure import MeasureTool
 from vgo_agent.tools.subject import Limits, Subject
 
 MITIGATION = "glibc_malloc_thresholds"
@@ -70,13 +70,13 @@ def case(tmp_path: Path, spawner: Spawner) -> Any:
 
 
 def measured(case: Case, max_runs: int = 200, max_seconds: float = 60.0) -> MeasureResult:
-    given = MEASURE.arguments.model_validate({"max_runs": max_runs, "max_seconds": max_seconds})
-    return MeasureResult.model_validate(MEASURE.run(given, case).result)
+    given = MeasureTool().arguments.model_validate({"max_runs": max_runs, "max_seconds": max_seconds})
+    return MeasureResult.model_validate(MeasureTool().run(given, case).result)
 
 
 def applied(case: Case, pairs: int = 80, batch: int = 1) -> tuple[ApplyResult, bytes]:
-    given = APPLY_MITIGATION.arguments.model_validate({"mitigation": MITIGATION, "pairs": pairs, "batch": batch})
-    outcome = APPLY_MITIGATION.run(given, case)
+    given = ApplyMitigationTool().arguments.model_validate({"mitigation": MITIGATION, "pairs": pairs, "batch": batch})
+    outcome = ApplyMitigationTool().run(given, case)
     return ApplyResult.model_validate(outcome.result), outcome.artefacts["runs.csv"]
 
 

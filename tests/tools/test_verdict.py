@@ -21,7 +21,6 @@ from vgo_agent.tools.verdict import (
     Diagnosis,
     Explained,
     Found,
-    Located,
     NotSought,
     NotTried,
     NotVisible,
@@ -49,11 +48,10 @@ MEAN = SPREAD.model_copy(update={"measure": "mean", "ratio": 0.9, "low": 0.8, "h
 OPEN = SPREAD.model_copy(update={"ratio": 0.8, "low": 0.5, "high": 1.2})
 FEW = TooFew(units=(3, 3), why="there are 3 of each, and each arm needs at least 10")
 HOPS = Found(factor="cpu_migrations", name="CPU hops", column="migrations", auc=0.97, p_value=0.001)
-PARTS: list[tuple[Found | Located, ...]] = [
+PARTS: list[tuple[Found, ...]] = [
     (HOPS,),
     (HOPS, Found(factor="page_faults", name="Page faults", column="minor_faults", auc=0.8, p_value=0.02, fell=True)),
     (Found(factor="memory_layout", name="Memory layout"),),
-    (Located(where="runs 10 to 20"), Located(where="host n2", claim=SPREAD)),
 ]
 CAUSE: list[Cause] = [
     *(Explained(parts=parts) for parts in PARTS),

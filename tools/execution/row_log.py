@@ -22,26 +22,28 @@ SYNC_S = 1.0
 
 @dataclass
 class RowsInMemory:
-    """Rows that no file keeps."""
+    """Rows of a series; a `RowLog` keeps them in a file, too."""
 
     rows: list[Row] = field(default_factory=list)
 
     def append(self, *rows: Row) -> None:
-        """Keep them."""
+        """Keep the rows of one run."""
         self.rows += rows
 
     def drop(self, rows: Sequence[Row]) -> None:
-        """Forget some of them."""
-        self.rows[:] = _without(rows, self.rows)
+        """Forget these very rows: others may look the same."""
+        gone = set(map(id, rows))
+        self.rows[:] = [row for row in self.rows if id(row) not in gone]
 
 
-class RowLog:
+class RowLog(RowsInMemory):
     """JSON lines, one a row; what a killed process left is read back at the start."""
 
     def __init__(self, path: Path, cure: str = "go on with `vgo-agent resume`", sync_s: float = SYNC_S) -> None:
         """Open, dropping what is torn; `cure` says how to go on when there is no room."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept, self.rows = _sound(path)
+        kept, rows = _sound(path)
+        super().__init__(rows)
         self._path = path
         self._cure = cure
         self._file = self._opened()
@@ -58,16 +60,15 @@ class RowLog:
             if (now_s := time.monotonic()) - self._synced_s >= self._sync_s:
                 os.fdatasync(self._file.fileno())
                 self._synced_s = now_s
-        self.rows += rows
+        super().append(*rows)
 
     def drop(self, rows: Sequence[Row]) -> None:
         """Forget rows of it, on the disk too; a kill leaves all rows or none of these."""
-        kept = _without(rows, self.rows)
+        super().drop(rows)
         with self._writing():
-            write(self._path, _lines(kept))
+            write(self._path, _lines(self.rows))
             self._file.close()
             self._file = self._opened()
-        self.rows[:] = kept
 
     def close(self) -> None:
         """Close the file, with all rows on the disk; it stays until the call's table is stored."""
@@ -95,12 +96,6 @@ def rows_in(path: Path) -> list[Row]:
 
 def _lines(rows: Iterable[Row]) -> bytes:
     return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
-
-
-def _without(dropped: Sequence[Row], rows: Iterable[Row]) -> list[Row]:
-    """Leave out these very rows: others may look the same."""
-    gone = set(map(id, dropped))
-    return [row for row in rows if id(row) not in gone]
 
 
 def _sound(path: Path) -> tuple[bytes, list[Row]]:

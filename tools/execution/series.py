@@ -17,22 +17,9 @@ from ..row import Row
 from ..subject import Subject
 from .expected import Deadline, Expected
 from .launch import Launch
+from .row_log import RowsInMemory
 from .samples import RUN, first_of_run
 from .screen import Proof
-
-
-class Log(Protocol):
-    """Where the rows of a series are kept."""
-
-    @property
-    def rows(self) -> list[Row]:
-        """All of them."""
-
-    def append(self, *rows: Row) -> None:
-        """Keep the rows of one run."""
-
-    def drop(self, rows: Sequence[Row]) -> None:
-        """Forget rows of it, which are to be made again."""
 
 
 class Change(Protocol):
@@ -118,7 +105,7 @@ class Series:
     bench: Measuring
     call_id: str
     layers: tuple[str, ...]
-    log: Log
+    log: RowsInMemory
     planned: int
     cut: bool = False
     """The last run was ended since nothing was left of the budget; it is not among the rows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import platform
 import struct
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from ...knowledge.errors import VgoError
+from ...layers.probes.perf_open import libc as libc
 
 T = TypeVar("T")
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
@@ -74,9 +74,3 @@ def checked(result: int) -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
-
-
-@functools.cache
-def libc() -> ctypes.CDLL:
-    """Return the C library of this process."""
-    return ctypes.CDLL(None, use_errno=True)

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from .expected import NEVER, Deadline
 from .launch import Launch, OnStarted, Run
 from .spawn import Spawner
+from .tree import children_of
 from .way import Ways
 
 PAUSE_S = 0.001
@@ -64,16 +64,8 @@ class Waiting:
 
     def _wait(self, pid: int) -> None:
         while not self._ended.wait(PAUSE_S):
-            for one in (pid, *children(pid)):
+            for one in (pid, *children_of(pid)):
                 with suppress(OSError):
                     if os.readlink(f"/proc/{one}/exe") != self.launcher:
                         self.found(one)
                         return
-
-
-def children(pid: int) -> list[int]:
-    """Processes that a process has started from its first thread."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []

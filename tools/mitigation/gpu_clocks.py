@@ -15,9 +15,10 @@ from ...layers.probes.nvidia import REASONS, reasons
 from ..execution.launch import Launch
 from .checks import Check
 from .gpu_values import BASE, GpuGone, GpuValues, gpu_values, untold, visible
-from .journal import Journal, SavedKnob, new_entry
+from .journal import Journal, new_entry
 from .kernel_file import GPU
 from .kernel_settings import KernelSetting
+from .put_back import SavedKnob
 from .settings import MitigationKnobs, closed_at_the_end, saved_knobs
 from .verification import Starts
 

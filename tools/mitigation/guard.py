@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from ...knowledge.errors import VgoError
@@ -26,7 +25,7 @@ from ..execution.tree import end_tree, living, stat
 from ..execution.waiting import Noted, noted, noted_orphans, output_name
 from .kernel_file import GPU, KernelFiles, is_setting
 from .owned_folder import Owner, begun
-from .put_back import put_group_back
+from .put_back import SavedKnob, put_group_back
 
 LIFELINE, RUNNING = 3, 4
 """File descriptors: a socket to the agent, and the memory where it notes its run."""
@@ -157,7 +156,7 @@ def restore_entry(path: Path) -> bool:
             done = False
             continue
         try:
-            returned = put_group_back(files, SimpleNamespace(**group), entry["applied"] and not group["coupled"])
+            returned = put_group_back(files, SavedKnob(**group), entry["applied"] and not group["coupled"])
         except VgoError:  # told by `vgo-agent restore`, which meets it again
             done = False
         else:

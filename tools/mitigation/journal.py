@@ -21,23 +21,11 @@ from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting
 from .owned_folder import Owner, boot_id, this_process
-from .put_back import KnobReturn, put_group_back
+from .put_back import KnobReturn, SavedKnob, put_group_back
 
 _DRAFT = re.compile(r"-(\d+)-(\d+)\.draft$")
 _WAIT_S, _PAUSE_S = 5.0, 0.01
 """For a watchdog that puts back what its agent left."""
-
-
-class SavedKnob(Frozen):
-    """One knob with the files that the kernel changes along with it, by path."""
-
-    path: str
-    wanted: str
-    """What reads back once it is set; until `applied`, what was asked for."""
-    saved: dict[str, str]
-    """`path` and its siblings before."""
-    coupled: bool = False
-    """It shares files with another group of its entry, so that between two writes it may show other values."""
 
 
 class JournalEntry(Frozen):

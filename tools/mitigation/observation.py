@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ...knowledge.actions import Apply, Verify
 from ...layers.probes.cgroup_tree import own_groups
 from ..execution.launch import REAL_TIME, SCHED_DEADLINE, Launch
+from ..execution.page_cache import resident_share
 from ..execution.system_calls import (
     ADDR_NO_RANDOMIZE,
     IOPRIO_CLASS_SHIFT,
@@ -26,7 +27,6 @@ from ..execution.system_calls import (
 from .kernel_file import cpu_list
 from .mpi_ranks import of_ranks
 from .program import Process, ProcessObservation
-from .residency import resident_share
 
 _POLICY_NAMES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", SCHED_DEADLINE: "deadline"}
 _LIMIT_LINES = {resource.RLIMIT_STACK: "Max stack size", resource.RLIMIT_MEMLOCK: "Max locked memory"}

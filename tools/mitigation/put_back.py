@@ -5,8 +5,8 @@ Of the standard library only: the watchdog uses it too, in an interpreter withou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from .kernel_file import Gone, KernelFiles
@@ -15,20 +15,17 @@ UNTOLD = "not told"
 """What is read of a knob that does not tell its value: taken for ours."""
 
 
-class JournalledKnob(Protocol):
-    """A journalled group."""
+@dataclass(frozen=True)
+class SavedKnob:
+    """One knob with the files that the kernel changes along with it, by path."""
 
-    @property
-    def path(self) -> str:
-        """The knob itself."""
-
-    @property
-    def wanted(self) -> str:
-        """What it reads back as once it is set."""
-
-    @property
-    def saved(self) -> Mapping[str, str]:
-        """It and its siblings before."""
+    path: str
+    wanted: str
+    """What reads back once it is set; until its entry is `applied`, what was asked for."""
+    saved: dict[str, str]
+    """`path` and its siblings before."""
+    coupled: bool = False
+    """It shares files with another group of its entry, so that between two writes it may show other values."""
 
 
 class KnobReturn(NamedTuple):
@@ -39,7 +36,7 @@ class KnobReturn(NamedTuple):
     """Someone else changed it in between, so it was left alone."""
 
 
-def put_group_back(values: KernelFiles, group: JournalledKnob, known: bool) -> KnobReturn | None:
+def put_group_back(values: KernelFiles, group: SavedKnob, known: bool) -> KnobReturn | None:
     """Put one group back and check all of it; None when it is as before.
 
     With `known` what is neither the old value nor `wanted` is someone else's. The old value beside a sibling that
@@ -61,6 +58,6 @@ def put_group_back(values: KernelFiles, group: JournalledKnob, known: bool) -> K
     return KnobReturn(f"{group.path}: {now} -> {old}", foreign=False)
 
 
-def as_before(values: KernelFiles, group: JournalledKnob) -> bool:
+def as_before(values: KernelFiles, group: SavedKnob) -> bool:
     """Tell whether a knob and its siblings have the values they had."""
     return all(values.read(path) == old for path, old in group.saved.items())

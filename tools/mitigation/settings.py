@@ -6,16 +6,17 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from ...knowledge.errors import VgoError
 from ..ending_signals import held
 from .checks import Check
-from .journal import Journal, JournalEntry, SavedKnob, new_entry, put_back
+from .journal import Journal, JournalEntry, new_entry, put_back
 from .kernel_file import KernelFiles, KernelRefusal, in_force
 from .kernel_settings import KernelSetting, rounded, same
-from .put_back import as_before, put_group_back
+from .put_back import SavedKnob, as_before, put_group_back
 
 
 class MitigationKnobs:
@@ -91,7 +92,7 @@ class MitigationKnobs:
         for group in self._entry.groups:
             if group.path in self._knobs:
                 asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
-                groups.append(group.model_copy(update={"wanted": seen}))
+                groups.append(replace(group, wanted=seen))
                 if not same(asked, seen) and rounded(asked, seen):
                     self.told.append(f"{group.path}: the {self.maker} made {seen} of {asked}")
         self._entry = self._entry.model_copy(update={"groups": tuple(groups), "applied": True})

@@ -23,6 +23,3 @@ class ApplyByHandTool(Tool[ByHandArguments, ByHandResult]):
         if not plan.by_hand or asked or measured is None or measured.unusable:
             return None
         return Slot(("mitigation",), ((plan.mitigation,),)), Slot(("runs",), ((plan.pairs or runs_like(measured),),))
-
-
-APPLY_BY_HAND = ApplyByHandTool()

@@ -28,7 +28,7 @@ from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amoun
 from ..statistics.ratio_test import FEWEST, bounds
 from ..tool import Tool
 from .compare import uncompared
-from .look_up import LOOK_UP
+from .look_up import LookUpTool
 from .screen_levels import left_to_screen
 
 MOST_PAIRS = 200
@@ -118,7 +118,7 @@ def _leaves_factor(situation: Situation) -> bool:
     looked = situation.findings.looked_up
     called = {call.arguments.get("mitigation") for call in situation.record.calls if call.tool == "apply_mitigation"}
     offered = {c.mitigation for c in looked[-1].candidates} if looked else set()
-    return len(offered & called) >= PER_FACTOR and LOOK_UP.legal(situation) is not None
+    return len(offered & called) >= PER_FACTOR and LookUpTool().legal(situation) is not None
 
 
 def _pairs(situation: Situation, mitigation: str = "") -> int:
@@ -212,6 +212,3 @@ class ApplyMitigationTool(Tool[ApplyArguments, ApplyResult]):
             left=left_after(looks, world.limits.alpha),
             summary=f"{key}, batch {batch}: {done} pairs.",
         )
-
-
-APPLY_MITIGATION = ApplyMitigationTool()

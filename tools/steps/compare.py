@@ -108,6 +108,3 @@ class CompareTool(Tool[CompareArguments, CompareResult]):
             moved=(),
             summary=f"{applied.mitigation}, batch {applied.batch}, {applied.pairs} pairs: {found.shown('spread')}.",
         )
-
-
-COMPARE = CompareTool()

@@ -34,6 +34,3 @@ class ConcludeTool(Tool[ConcludeArguments, ConcludeResult]):
         result = run(ConcludeArguments(), world.case(record)).result
         assert isinstance(result, ConcludeResult)
         return result
-
-
-CONCLUDE = ConcludeTool()

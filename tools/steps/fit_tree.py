@@ -41,6 +41,3 @@ class FitTreeTool(Tool[FitTreeArguments, FitTreeResult]):
         tree = DecisionTree(nodes=nodes, in_sample=0.95, cross_validated=accuracy, runs=seen.runs)
         words = f"A tree over {seen.columns} columns: balanced accuracy {accuracy:.2f} cross-validated."
         return FitTreeResult(tree=tree, columns=seen.columns, layers=seen.layers, runs=seen.runs, summary=words)
-
-
-FIT_TREE = FitTreeTool()

@@ -53,6 +53,3 @@ class LabelTool(Tool[LabelArguments, LabelResult]):
         )
         shape = shape_of(runs, world.run_s, 1, tail=False)
         return LabelResult(classes=classes, shape=shape, summary=f"{slow} of {runs} runs are slow.")
-
-
-LABEL = LabelTool()

@@ -46,6 +46,3 @@ class LookUpTool(Tool[LookUpArguments, LookUpResult]):
     def simulate(self, world: World, _: Record, arguments: JsonArguments, __: random.Random) -> LookUpResult:
         """Look up what is really known."""
         return world.looked_up(str(arguments["factor"]))
-
-
-LOOK_UP = LookUpTool()

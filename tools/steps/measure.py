@@ -64,6 +64,3 @@ class MeasureTool(Tool[MeasureArguments, MeasureResult]):
             pairs_needed=world.needed,
             summary=unusable or f"{runs} runs, CV {100 * cv:.2g} %; stopped by {stopped}.",
         )
-
-
-MEASURE = MeasureTool()

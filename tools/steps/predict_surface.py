@@ -24,6 +24,3 @@ class PredictSurfaceTool(Tool[PredictArguments, PredictResult]):
         if plan.mitigation or not plan.surface or called or not situation.time_to_spare:
             return None
         return () if measured and not measured.unusable and not measured.steady else None
-
-
-PREDICT_SURFACE = PredictSurfaceTool()

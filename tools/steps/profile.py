@@ -98,6 +98,3 @@ class ProfileTool(Tool[ProfileArguments, ProfileResult]):
         aside = "it shifts the mean by more than slow and fast runs differ" if world.kind == "distorted" else ""
         spent_s = runs * world.run_s * chance.uniform(1.2, 1.5)
         return profiled(on, later if on != asked else (), runs, spent_s, world.busy_cpus, aside)
-
-
-PROFILE = ProfileTool()

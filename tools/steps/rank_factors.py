@@ -92,6 +92,3 @@ class RankFactorsTool(Tool[RankArguments, RankResult]):
             uncounted=() if visible else world.without_counters(),
             summary=f"{'A' if visible else 'No'} visible factor.",
         )
-
-
-RANK_FACTORS = RankFactorsTool()

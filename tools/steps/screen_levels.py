@@ -63,6 +63,3 @@ class ScreenLevelsTool(Tool[ScreenArguments, ScreenResult]):
     def missed(self, now: Choices | None, _: Choices) -> tuple[str, ...]:
         """Name it where there is no time for it."""
         return ("a screening of its levels",) if now is None else ()
-
-
-SCREEN_LEVELS = ScreenLevelsTool()

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..execution.expected import NEVER, Deadline
 from ..execution.progress import Listener, Remark, ignore
-from ..execution.series import Log, Measuring, Series
+from ..execution.row_log import RowsInMemory
+from ..execution.series import Measuring, Series
 from ..experiment.conditions import Condition
 from ..experiment.executor import BARRIER, Block, ExperimentConditions
 from ..experiment.experiment import Done, Experiment, carry_out
@@ -30,9 +31,9 @@ class Sweep:
 
     space: Space
     seed: int
-    drawn: Log
+    drawn: RowsInMemory
     """Cells, as they were chosen."""
-    ran: Log
+    ran: RowsInMemory
     """Runs, as they were made: `condition` is the cell and `pair` the round."""
     hosts: bool = False
     """It runs on the hosts of a cluster: a round is made on one of them, and several are on their way at once."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.execution.conditions import ConditionRefused
 from vgo_agent.tools.execution.launch import SCHED_DEADLINE, Launch, Scheduler
+from vgo_agent.tools.execution.page_cache import resident_share
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.execution.system_calls import (
     PR_GET_THP_DISABLE,
@@ -25,7 +26,6 @@ from vgo_agent.tools.execution.system_calls import (
     io_priority,
     prctl,
 )
-from vgo_agent.tools.mitigation.residency import resident_share
 
 LONG_S = 60.0
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
 from vgo_agent.tools.execution.row_log import RowLog, RowsInMemory, rows_in
-from vgo_agent.tools.execution.series import Log, PlannedRun, Series
+from vgo_agent.tools.execution.series import PlannedRun, Series
 from vgo_agent.tools.experiment.conditions import AppliedConditions, Condition
 from vgo_agent.tools.experiment.executor import BARRIER, LOCAL, OUTSIDE, Block, Executor, ExperimentConditions
 from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
@@ -110,7 +110,7 @@ SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
 }
 
 
-def made(schedule: Schedule, journal: Log, bench: Script, stop: Stop = never) -> tuple[str, list[Row]]:
+def made(schedule: Schedule, journal: RowsInMemory, bench: Script, stop: Stop = never) -> tuple[str, list[Row]]:
     """Carry out, or go on with what the journal has."""
     series = Series(cast(Any, bench), "c001", (), journal, 0)
     conditions = AppliedConditions(cast(Any, bench), {key: Condition(name=key) for key in KEYS})

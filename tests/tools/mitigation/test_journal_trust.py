@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.mitigation.journal import Journal, SavedKnob, new_entry
+from vgo_agent.tools.mitigation.journal import Journal, new_entry
+from vgo_agent.tools.mitigation.put_back import SavedKnob
 from vgo_agent.tools.mitigation.restore import restore
 
 

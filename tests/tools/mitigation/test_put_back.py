@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +12,9 @@ from vgo_agent.knowledge.actions import Apply, Write
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.by_hand import planned
-from vgo_agent.tools.mitigation.journal import Journal, JournalEntry, SavedKnob, new_entry
+from vgo_agent.tools.mitigation.journal import Journal, JournalEntry, new_entry
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles
+from vgo_agent.tools.mitigation.put_back import SavedKnob
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.subject import Subject
 
@@ -29,9 +32,9 @@ def shown(root: Path, knob: str, sibling: str) -> None:
     (root / "sys/sibling").write_text(f"{sibling}\n")
 
 
-def left_behind(root: Path, journal: Path, **group: object) -> JournalEntry:
+def left_behind(root: Path, journal: Path, **group: Any) -> JournalEntry:
     """An applied entry of a dead agent."""
-    knob = SavedKnob.model_validate({"path": "/sys/knob", "wanted": "0", "saved": SAVED, **group})
+    knob = replace(SavedKnob("/sys/knob", "0", SAVED), **group)
     entry = new_entry("some_mitigation", (knob,), root).model_copy(update={"pid": 2**22 + 1, "applied": True})
     journal.mkdir(mode=0o700, exist_ok=True)
     Journal(journal).record(entry)

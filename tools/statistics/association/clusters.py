@@ -103,49 +103,54 @@ def _linked(vectors: Floats) -> IntArray:
     return np.asarray(fcluster(tree, 1 - SAME + 1e-6, "distance"), dtype=np.int64) - 1
 
 
-class FactorAssociation(FiniteResult):
-    """A cluster of columns that say the same thing, and how it goes with slow runs; None says undefined."""
+class ColumnAssociation(FiniteResult):
+    """How a cluster of columns that say the same thing goes with slow runs; None says undefined."""
 
-    name: str
-    """The setting; else the member with the highest priority, then the strongest link to slowness."""
     column: str
     """Whose numbers these are: the column that names the cluster, or the strongest indicator of a setting."""
     members: tuple[str, ...]
-    role: Literal["factor", "setting"]
-    """setting: varied on purpose."""
-    direction: Literal["more", "less"]
-    """What slow runs have of it."""
     auc: float
-    """Chance that a slow run has more of it than a fast one (see `ranks.auc` for several classes)."""
+    """Chance that a slow run has more of it than a fast one (see `ranks.auc` for several classes); 0.5 says nothing."""
     auc_low: float | None = None
     """95 % interval of `auc`; None for several classes, under five runs in one, or runs that depend on each other."""
     auc_high: float | None = None
-    auc_per_unit: float | None = None
-    """The AUC nearest to 0.5 of those divided; None for what is not divided."""
     p_value: float
-    """Family-wise: it has paid for every column and every pair, and needs the link both raw and divided."""
+    """Family-wise: it has paid for all that was looked at, and needs the link both raw and divided."""
     visible: bool
     """Its p-value is at or below alpha."""
     independent: bool | None = None
-    """Still linked, given the visible factors before it that are; None where that was not asked."""
+    """Still linked, given the visible factors that tell more; None where that was not asked."""
     r2: float | None
     """Share of the outcome's variance that goes linearly with the column."""
-    eta2: float | None = None
-    """Of a setting with few values: share of the outcome's variance between them."""
-    eta2_log: float | None = None
-    """The same for the logarithm of a positive outcome."""
     slow_median: float
     """Of the column, in the worst class; of an indicator it is the mean."""
     fast_median: float
     """The same in the best class."""
+    importance_low: float | None = None
+    """95 % interval of `importance`; None where few trees lost by it, or runs depend on each other."""
+    importance_high: float | None = None
+
+
+class FactorAssociation(ColumnAssociation):
+    """A cluster as a search found it."""
+
+    name: str
+    """The setting; else the member with the highest priority, then the strongest link to slowness."""
+    role: Literal["factor", "setting"]
+    """setting: varied on purpose."""
+    direction: Literal["more", "less"]
+    """What slow runs have of it."""
+    auc_per_unit: float | None = None
+    """The AUC nearest to 0.5 of those divided; None for what is not divided."""
+    eta2: float | None = None
+    """Of a setting with few values: share of the outcome's variance between them."""
+    eta2_log: float | None = None
+    """The same for the logarithm of a positive outcome."""
     importance: float | None = None
     """Balanced accuracy lost on unseen runs when the cluster is shuffled.
 
     Trees see the visible factors that are independent, or all clusters where none is visible; None for the others.
     """
-    importance_low: float | None = None
-    """95 % interval of `importance`; None where few trees lost by it, or runs depend on each other."""
-    importance_high: float | None = None
     stability: float | None = None
     """Share of subsamples in which it is among the top three."""
 

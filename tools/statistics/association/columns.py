@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,16 +47,11 @@ class Columns:
         """Leave out what was set aside; a copy of the rest."""
         keep = [place for place, name in enumerate(self.names) if name not in aside]
         groups = {group: tuple(name for name in members if name not in aside) for group, members in self.groups.items()}
-        return Columns(
+        return replace(
+            self,
             names=tuple(self.names[place] for place in keep),
             values=self.values[:, keep],
-            levels=self.levels,
-            rates=self.rates,
             groups={group: members for group, members in groups.items() if members},
-            settings=self.settings,
-            priority=self.priority,
-            makers=self.makers,
-            most_us=self.most_us,
         )
 
 

@@ -56,9 +56,8 @@ def consequences(
         return {}
     divided = np.array([name not in levels for name in names], dtype=np.bool_)
     raw, rate = auc(columns, classes), auc(columns / divisor[:, None], classes)
-    more = beyond(columns, classes, divisor)
-    following = follows(raw, rate, float(auc(divisor[:, None], classes)[0]), auc_error(classes), more) & divided
-    return {names[place]: reason(per_name, raw[place], rate[place]) for place in np.flatnonzero(following).tolist()}
+    following = follows(raw, rate, columns, classes, divisor) & divided
+    return _reasons(following, names, raw, rate, per_name)
 
 
 def beyond(columns: FloatArray, classes: ArrayLike, divisor: FloatArray) -> FloatArray:
@@ -89,12 +88,12 @@ def more_than_in_proportion(column: FloatArray, mask: BoolArray, divisor: FloatA
     return float(stdtr(freedom, -left[mask].mean() / np.sqrt(sum(errors))))
 
 
-def follows(raw: FloatArray, rate: FloatArray, of_divisor: float, error: float, more: FloatArray) -> BoolArray:
-    """Say which columns merely follow a divisor, from the AUCs of columns raw and divided and of the divisor.
-
-    `more` is what `beyond` gives.
-    """
-    side = 1.0 if of_divisor >= 0.5 else -1.0
+def follows(
+    raw: FloatArray, rate: FloatArray, columns: FloatArray, classes: ArrayLike, divisor: FloatArray
+) -> BoolArray:
+    """Say which columns merely follow a divisor, from their AUCs raw and divided."""
+    error, more = auc_error(classes), beyond(columns, classes, divisor)
+    side = 1.0 if auc(divisor[:, None], classes)[0] >= 0.5 else -1.0
     with_it, left = side * (raw - 0.5), side * (rate - 0.5)
     # A column that is lower where the divisor is higher is no consequence of it: division only lowers it further.
     linked = with_it > LEAST_LINK * error
@@ -106,9 +105,13 @@ def follows(raw: FloatArray, rate: FloatArray, of_divisor: float, error: float, 
     return following
 
 
-def reason(per_name: str, raw: float, rate: float) -> str:
-    """Say why a column was set aside."""
-    return f"follows {per_name}: AUC {raw:.2f}, divided by {per_name} {rate:.2f}"
+def _reasons(
+    following: BoolArray, names: Sequence[str], raw: FloatArray, rate: FloatArray, per_name: str
+) -> dict[str, str]:
+    return {
+        names[place]: f"follows {per_name}: AUC {raw[place]:.2f}, divided by {per_name} {rate[place]:.2f}"
+        for place in np.flatnonzero(following).tolist()
+    }
 
 
 def too_few(
@@ -239,12 +242,9 @@ def _following(
 ) -> dict[str, str]:
     """Reasons of the columns that merely follow one of the divisors."""
     aside: dict[str, str] = {}
-    raw, divided, error = ranked.auc[ranked.places[0]], columns.divided(), auc_error(classes)
-    of_divisors = auc(divisors, classes)
+    raw, divided = ranked.auc[ranked.places[0]], columns.divided()
     for number, name in enumerate(names):
         rate = ranked.auc[ranked.places[number + 1]]
-        more = beyond(columns.values, classes, divisors[:, number])
-        following = follows(raw, rate, float(of_divisors[number]), error, more) & divided
-        for place in np.flatnonzero(following).tolist():
-            aside.setdefault(columns.names[place], reason(name, raw[place], rate[place]))
+        following = follows(raw, rate, columns.values, classes, divisors[:, number]) & divided
+        aside = _reasons(following, columns.names, raw, rate, name) | aside
     return aside

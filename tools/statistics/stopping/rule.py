@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
+from scipy.stats import ks_2samp
 
 from ..spread import autocorrelation, inflation, log_sd_interval
 from ..values import FiniteResult, FloatArray, finite
@@ -160,15 +161,8 @@ def ks(runs: OutcomesSoFar, target: float) -> Stopping:
     if x.size < 2:
         return stopping(runs, False, "two runs at least make two halves")
     half = x.size // 2
-    distance = _distance(np.sort(x[:half]), np.sort(x[half:]))
+    distance = float(ks_2samp(x[:half], x[half:], method="asymp").statistic)
     return stopping(runs, distance <= target, f"the halves are {distance:.2g} apart (target {target:g})")
-
-
-def _distance(one: FloatArray, other: FloatArray) -> float:
-    """Greatest distance between two empirical distributions of sorted values."""
-    both = np.concatenate((one, other))
-    shares = (np.searchsorted(half, both, side="right") / half.size for half in (one, other))
-    return float(np.abs(np.subtract(*shares)).max())
 
 
 DRAWS = 1000
