@@ -11,7 +11,6 @@ from .case import Case
 from .experiment.conditions import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Repeat
-from .measure import MeasureResult
 from .run_table import artefacts
 from .statistics.shape.describe import describe
 
@@ -57,8 +56,3 @@ def run(arguments: ByHandArguments, case: Case) -> Outcome:
         summary=f"{arguments.mitigation}, applied by hand: {len(outcomes) - warm_up} runs after those of the baseline.",
     )
     return Outcome(result, artefacts(series.rows, bench.described_by(()), bench.executor.beside))
-
-
-def runs_like(baseline: MeasureResult) -> int:
-    """As many runs as the baseline had, so that neither arm is the weak one."""
-    return max(2, baseline.processes or baseline.runs + baseline.failed + baseline.warm_up)

@@ -82,8 +82,11 @@ def concluded(case: Case) -> Verdict:
 
 
 def _fails(baseline: MeasureResult) -> str:
-    whole = baseline.processes or baseline.runs + baseline.warm_up + baseline.failed
-    return f"{baseline.failed} of {whole} runs failed ({failed_words(baseline.failures)})" if baseline.failed else ""
+    return (
+        f"{baseline.failed} of {baseline.started} runs failed ({failed_words(baseline.failures)})"
+        if baseline.failed
+        else ""
+    )
 
 
 def _ids(calls: Sequence[Finished]) -> tuple[str, ...]:

@@ -83,6 +83,11 @@ class MeasureResult(Result):
     pairs_needed: int
     """Pairs that show the target ratio of SDs with 80 % power on this distribution."""
 
+    @property
+    def started(self) -> int:
+        """Times that the program was started."""
+        return self.processes or self.runs + self.failed + self.warm_up
+
 
 def run(arguments: MeasureArguments, case: Case) -> Outcome:
     """Run, asking the rule again and again, until it says stop or a cap is reached."""

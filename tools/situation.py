@@ -45,8 +45,7 @@ def proof_s(findings: Findings) -> float:
 
 
 def _runs(findings: Findings) -> int:
-    measured = findings.measured
-    return measured.processes or measured.runs + measured.failed + measured.warm_up if measured else 0
+    return findings.measured.started if findings.measured else 0
 
 
 def _each_s(call: Finished) -> float:

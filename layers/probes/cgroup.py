@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Missing, Parts, Probe, TwoReadings
+from .base import Missing, Parts, Probe
 from .cgroup_leaf import Leaf
 from .cgroup_tree import numbers, own_groups, stalls
-from .machine import KernelFile
+from .machine import FileColumns, FileSource
+from .sysfs import read_once, text_of
 
 Parse = Callable[[bytes], dict[str, float]]
 
@@ -82,84 +84,45 @@ NO_LIMIT = 1 << 60
 SHARE = "cgroup.memory_share"
 
 
-class CgroupLimitsProbe(TwoReadings[list[bytes | None]]):
-    """Counts what the groups around this process held back."""
-
-    def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the files; which groups there are is settled now."""
-        groups = own_groups(root)
-        self._opened = [(self._keep(file), counters) for counters in FILES for file in opened(counters, groups)]
-        uses = [(self._keep(KernelFile(use)), limit) for use, limit in limited(groups)]
-        self._memory = [(file, limit) for file, limit in uses if file.read() is not None]
-        self._was = self._now = self._read()
-        self._used = [file.read() for file, _ in self._memory]
-        shown = self.values()
-        why = "no control group around it counts this: there is no such limit on it, or the controller is not mounted"
-        mine = [column.name for column in layer.columns if column.name.startswith("cgroup.")]
-        self._absent = {name: why for name in mine if name not in shown}
-
-    def before(self) -> None:
-        """Read all files."""
-        self._used = [file.read() for file, _ in self._memory]
-        super().before()
-
-    def values(self) -> dict[str, float]:
-        """Return the differences, summed over groups; nothing of a column of which a part cannot be read."""
-        values: dict[str, float] = {}
-        for (_, counters), was, now in zip(self._opened, self._was, self._now, strict=True):
-            for column, change in changes(counters, was, now):
-                values[column] = values.get(column, 0.0) + change
-        shares = [
-            100 * float(used) / limit
-            for used, (_, limit) in zip(self._used, self._memory, strict=True)
-            if used is not None
-        ]
-        if shares:
-            values[SHARE] = max(shares)
-        # A part that is not there, or went backwards, is not a number, and so is the sum.
-        return {column: value for column, value in values.items() if value == value}
-
-    def _read(self) -> list[bytes | None]:
-        return [file.read() for file, _ in self._opened]
+def held_back(groups: Mapping[str, list[Path]]) -> Iterator[FileSource]:
+    """Find the files of the groups that have any of the keys."""
+    for kind in FILES:
+        folders = groups.get(kind.controller, [])
+        for folder in folders if kind.upwards else folders[:1]:
+            source = FileSource(folder / kind.name, partial(columns_of, kind))
+            if (said := read_once(str(source.path))) is not None and source.parse(said):
+                yield source
 
 
-def opened(counters: CgroupFile, groups: Mapping[str, list[Path]]) -> Iterator[KernelFile]:
-    """Open one kind of file in the groups that have any of its keys."""
-    folders = groups.get(counters.controller, [])
-    for folder in folders if counters.upwards else folders[:1]:
-        file = KernelFile(folder / counters.name)
-        said = file.read()
-        if said is not None and counters.parse(said).keys() & counters.columns.keys():
-            yield file
-        else:
-            file.close()
+def columns_of(kind: CgroupFile, said: bytes) -> dict[str, float]:
+    """Read the columns of one file, in their units."""
+    found = kind.parse(said)
+    return {column: found[key] * factor for key, (column, factor) in kind.columns.items() if key in found}
 
 
-def limited(groups: Mapping[str, list[Path]]) -> Iterator[tuple[Path, float]]:
-    """Find the groups with a memory limit: the file of their use, and the limit in bytes."""
+def in_use(groups: Mapping[str, list[Path]]) -> Iterator[FileSource]:
+    """Find the groups with a memory limit: the file of their use, as a share of it."""
     for controller, use, limit in MEMORY:
         for folder in groups.get(controller, []):
-            file = KernelFile(folder / limit)
-            said = (file.read() or b"").strip()
-            file.close()
+            said = text_of(folder / limit)
             if said.isdigit() and 0 < int(said) < NO_LIMIT:
-                yield folder / use, float(said)
+                yield FileSource(folder / use, partial(share_of, int(said)), grows=False)
 
 
-def changes(counters: CgroupFile, was: bytes | None, now: bytes | None) -> Iterator[tuple[str, float]]:
-    """Return how much the columns of one file grew; NaN where that cannot be told."""
-    start = counters.parse(was) if was is not None else {}
-    end = counters.parse(now) if now is not None else {}
-    for key, (column, factor) in counters.columns.items():
-        if key in start and key in end:
-            yield column, (end[key] - start[key]) * factor if end[key] >= start[key] else float("nan")
-        elif key in start or key in end:
-            yield column, float("nan")
+def share_of(limit: int, said: bytes) -> dict[str, float]:
+    """Read the use of a group as a share of its limit."""
+    return {SHARE: 100 * float(said) / limit}
 
 
 def open_cgroup(layer: Layer, root: Path) -> Probe:
     """Open both parts; the leaf where the layer asks for it."""
-    limits = CgroupLimitsProbe(layer, root)  # Before the move: it watches the group that the limits are on.
+    groups = own_groups(root)  # Before the move: the limits are on the group that this process is in now.
+    limits = FileColumns(
+        [*held_back(groups), *in_use(groups)],
+        [column.name for column in layer.columns if column.name.startswith("cgroup.")],
+        "there is no such limit on it, or the controller is not mounted",
+        "no control group around it counts this",
+    )
     leaf = [column.name for column in layer.columns if column.name.startswith("leaf.")]
     if not layer.parameters.get("leaf", True):
         return Parts(layer, [limits, Missing(leaf, "it was switched off: --layer cgroup:leaf=true")])

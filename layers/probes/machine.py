@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import compress
 from operator import ne
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from .base import TwoReadings
 from .cgroup_tree import stalls
@@ -119,6 +121,48 @@ class CounterFile(TwoReadings[bytes | None]):
             self._lines = text.count(b"\n")
         self._absent = {column: reason for column in self._mine if column not in known}
         self._zeros = dict.fromkeys((column for column in self._mine if column in known), 0.0)
+
+
+class FileSource(NamedTuple):
+    """A small file, and the columns that its text gives."""
+
+    path: Path
+    parse: Callable[[bytes], Mapping[str, float]]
+    grows: bool = True
+    """It counts, and its growth over a run is told; otherwise it shows a level, that at the start of the run."""
+
+
+class FileColumns(TwoReadings[list[bytes | None]]):
+    """Reads files around a run; a column that several of them give is the sum, or the greatest of their levels."""
+
+    def __init__(self, sources: Iterable[FileSource], columns: Iterable[str], cure: str, missing: str = "") -> None:
+        """Of the `columns`, `*` for any name, those that no file gives now are absent; `missing` says why."""
+        self._sources = tuple(sources)
+        self._files = [self._keep(KernelFile(source.path)) for source in self._sources]
+        self._was = self._now = self._read()
+        shown = self.values()
+        unread = next((file.why for file in self._files if file.why), "")
+        why = f"{unread or missing or f'{self._sources[0].path} does not tell it'}: {cure}"
+        self._absent = {name: why for name in columns if not any(fnmatchcase(one, name) for one in shown)}
+
+    def values(self) -> dict[str, float]:
+        """Parse; nothing of a column of which a part cannot be told."""
+        values: dict[str, float] = {}
+        for source, was, now in zip(self._sources, self._was, self._now, strict=True):
+            start, end = (source.parse(said) if said is not None else {} for said in (was, now))
+            for name, part in (parts_grown(start, end) if source.grows else start).items():
+                before = values.get(name)
+                values[name] = part if before is None else before + part if source.grows else max(before, part)
+        return {name: value for name, value in values.items() if not math.isnan(value)}
+
+    def _read(self) -> list[bytes | None]:
+        return [file.read() for file in self._files]
+
+
+def parts_grown(was: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:
+    """Return what each counter grew by; NaN for what went backwards or was not there both times."""
+    grown = growth(was, now)
+    return {name: round(grown.get(name, math.nan), 6) for name in {**was, **now}}
 
 
 def read_whole(file: int) -> bytes:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from ..schema import Layer
 from .base import Parts, Probe
-from .machine import CounterFile, KernelFile, MachineFile, parse_vmstat
+from .machine import CounterFile, FileColumns, FileSource, MachineFile, parse_vmstat
 from .running import Looks
 from .sysfs import number, read_once, text_of
 
@@ -21,45 +22,28 @@ ZONE = re.compile(rb"Node (\d+), zone\s+(\S+).*?\bpages free.*?\blow\s+(\d+)", r
 SHARE, HUGE_MIB, MARGIN = "huge_share", "huge_mib", "margin_mib"
 
 
-class AtStart(Probe):
-    """Reads one file at the start of a run."""
+def zones_of(root: Path) -> Callable[[bytes], dict[str, float]]:
+    """Give what reads /proc/buddyinfo; the marks below which the kernel reclaims are read once."""
+    page = os.sysconf("SC_PAGESIZE")
+    page_mib = page / (1 << 20)
+    huge_order = (int(text_of(root / HUGE) or HUGE_USUAL) // page).bit_length() - 1
+    low = low_marks(root / "proc/zoneinfo")
 
-    def __init__(self, path: Path) -> None:
-        self._file = self._keep(KernelFile(path))
-        self._said = self._file.read()
-
-    def before(self) -> None:
-        """Read it."""
-        self._said = self._file.read()
-
-
-class Zones(AtStart):
-    """Reads /proc/buddyinfo; the marks below which the kernel reclaims are read once."""
-
-    def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        super().__init__(root / "proc/buddyinfo")
-        page = os.sysconf("SC_PAGESIZE")
-        self._page_mib = page / (1 << 20)
-        self._huge_order = (int(text_of(root / HUGE) or HUGE_USUAL) // page).bit_length() - 1
-        self._low = low_marks(root / "proc/zoneinfo")
-        shown = {name.rpartition(".")[2] for name in self.values()}
-        why = f"{self._file.why or f'{root}/proc/zoneinfo tells no marks'}: it needs a /proc that shows the memory"
-        self._absent = {name: why for name in columns if name.rpartition(".")[2] not in shown}
-
-    def values(self) -> dict[str, float]:
+    def read(said: bytes) -> dict[str, float]:
         """Return the shares and sizes, by zone and of all memory."""
-        zones = free_blocks(self._said or b"")
         values: dict[str, float] = {}
         free = huge = 0
-        for zone, blocks in zones.items():
-            whole, large = pages(blocks), pages(blocks, self._huge_order)
+        for zone, blocks in free_blocks(said).items():
+            whole, large = pages(blocks), pages(blocks, huge_order)
             free, huge = free + whole, huge + large
             values |= {f"memory.zone.{zone}.{SHARE}": 100 * large / whole} if whole else {}
-            if zone in self._low:
-                values[f"memory.zone.{zone}.{MARGIN}"] = (whole - self._low[zone]) * self._page_mib
+            if zone in low:
+                values[f"memory.zone.{zone}.{MARGIN}"] = (whole - low[zone]) * page_mib
         if free:
-            values |= {f"memory.{SHARE}": 100 * huge / free, f"memory.{HUGE_MIB}": huge * self._page_mib}
+            values |= {f"memory.{SHARE}": 100 * huge / free, f"memory.{HUGE_MIB}": huge * page_mib}
         return values
+
+    return read
 
 
 def free_blocks(said: bytes) -> dict[str, list[int]]:
@@ -109,56 +93,41 @@ def open_memory(layer: Layer, root: Path) -> Probe:
     vmstat = MachineFile(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
     interval_ms = float(layer.parameters.get("interval_ms", 20))
     own = [name for name in columns if name in OWN]
+    ends = {name: name.rpartition(".")[2] for name in columns}
     parts: list[Probe] = [
         CounterFile(vmstat, columns),
-        Zones(root, [name for name in columns if name.rpartition(".")[2] in ("huge_share", "huge_mib", "margin_mib")]),
-        MemoryProbe(root, columns),
-        Merging(root, columns),
+        FileColumns(
+            [FileSource(root / "proc/buddyinfo", zones_of(root), grows=False)],
+            [name for name, end in ends.items() if end in (SHARE, HUGE_MIB, MARGIN)],
+            "it needs a /proc that shows the memory",
+            f"{root}/proc/zoneinfo tells no marks",
+        ),
+        FileColumns(
+            [FileSource(root / "proc/meminfo", levels, grows=False)],
+            [name for name in columns if name in LEVELS.values()],
+            "it needs a kernel and a /proc that show it",
+        ),
+        FileColumns(
+            [
+                FileSource(root / KSM / "pages_sharing", partial(alone, "memory.ksm_sharing_pages"), grows=False),
+                FileSource(root / KSM / "pages_scanned", partial(alone, "memory.ksm_scanned_pages")),
+            ],
+            [name for name in columns if name.startswith("memory.ksm_")],
+            "it needs a kernel with CONFIG_KSM, 6.7 or later",
+        ),
     ]
     return Parts(layer, [*parts, *([Own("memory", own, interval_ms)] if own else [])])
 
 
-class MemoryProbe(AtStart):
-    """Reads /proc/meminfo."""
-
-    def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        super().__init__(root / "proc/meminfo")
-        shown = self.values()
-        why = f"{self._file.why or f'{self._file.path} does not tell it'}: it needs a kernel and a /proc that show it"
-        self._absent = {name: why for name in columns if name in LEVELS.values() and name not in shown}
-
-    def values(self) -> dict[str, float]:
-        """Parse it."""
-        return {LEVELS[name]: size for name, size in sizes(self._said or b"").items() if name in LEVELS}
+def levels(said: bytes) -> dict[str, float]:
+    """Read /proc/meminfo."""
+    return {LEVELS[name]: size for name, size in sizes(said).items() if name in LEVELS}
 
 
-class Merging(Probe):
-    """Reads what same-page merging (KSM) shares at the start of a run, and how much it looks at during the run."""
-
-    def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        self._sharing = self._keep(KernelFile(root / KSM / "pages_sharing"))
-        self._scanned = self._keep(KernelFile(root / KSM / "pages_scanned"))
-        self.before()
-        self.after()
-        shown = self.values()
-        why = f"{self._sharing.why or self._scanned.why}: it needs a kernel with CONFIG_KSM, 6.7 or later"
-        self._absent = {name: why for name in columns if name.startswith("memory.ksm_") and name not in shown}
-
-    def before(self) -> None:
-        """Read both."""
-        self._shared = number(self._sharing.read())
-        self._was = number(self._scanned.read())
-
-    def after(self) -> None:
-        """Read the counter again."""
-        self._now = number(self._scanned.read())
-
-    def values(self) -> dict[str, float]:
-        """Return the level, and the growth of the counter."""
-        values = {} if self._shared is None else {"memory.ksm_sharing_pages": self._shared}
-        if self._was is not None and self._now is not None and self._now >= self._was:
-            values["memory.ksm_scanned_pages"] = self._now - self._was
-        return values
+def alone(column: str, said: bytes) -> dict[str, float]:
+    """Read a file of one number."""
+    count = number(said)
+    return {} if count is None else {column: count}
 
 
 class Own(Looks[Smaps]):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Missing, Parts, Probe, TwoReadings
+from .base import Missing, Parts, Probe
 from .cgroup_tree import numbers
-from .machine import CounterFile, KernelFile, MachineFile, growth, parse_vmstat
+from .machine import CounterFile, FileColumns, FileSource, MachineFile, parse_vmstat
 from .running import Looks, threads
 from .sysfs import cpu_numbers, last_cpu, read_once, text_of
 
@@ -46,36 +47,29 @@ def open_numa(layer: Layer, root: Path) -> Probe:
         layer,
         [
             CounterFile(vmstat, columns),
-            Allocations(folders, columns),
+            Allocations(
+                [FileSource(folder / "numastat", partial(counters, folder.name[4:])) for folder in folders],
+                [name for name in columns if name.rpartition(".")[2] in COUNTERS.values()],
+                "it needs a kernel with CONFIG_NUMA",
+                f"{NODES} does not tell it",
+            ),
             NumaProbe("numa", sampled, interval_ms, nodes),
             LastNode(nodes),
         ],
     )
 
 
-class Allocations(TwoReadings[dict[str, bytes | None]]):
-    """Reads numastat of each node around a run."""
-
-    def __init__(self, folders: Iterable[Path], columns: Iterable[str]) -> None:
-        self._files = {folder.name: self._keep(KernelFile(folder / "numastat")) for folder in folders}
-        self._was = self._now = self._read()
-        shown = {name.rpartition(".")[2] for name in self.values()}
-        ends = {name: name.rpartition(".")[2] for name in columns if name.startswith("numa.node.")}
-        why = next((file.why for file in self._files.values() if file.why), f"{NODES} does not tell it")
-        cure = f"{why}: it needs a kernel with CONFIG_NUMA"
-        self._absent = {name: cure for name, end in ends.items() if end in COUNTERS.values() and end not in shown}
+class Allocations(FileColumns):
+    """Reads numastat of each node around a run: the pages allocated, by node and kind."""
 
     def values(self) -> dict[str, float]:
-        """Return the pages allocated by node and kind, and the share that is remote for who asked."""
-        grown = {name: growth(counters(self._was[name]), counters(self._now[name])) for name in self._files}
-        values = {f"numa.node.{name[4:]}.{kind}": pages for name, of in grown.items() for kind, pages in of.items()}
-        local, other = (sum(of.get(kind, 0.0) for of in grown.values()) for kind in ("local", "other"))
-        if local + other > 0 and all({"local", "other"} <= of.keys() for of in grown.values()):
+        """Tell the share that is remote for who asked, too."""
+        values = super().values()
+        kinds = [[pages for name, pages in values.items() if name.endswith(f".{kind}")] for kind in ("local", "other")]
+        local, other = map(sum, kinds)
+        if local + other > 0 and all(len(found) == len(self._sources) for found in kinds):
             values["numa.remote_share"] = 100 * other / (local + other)
         return values
-
-    def _read(self) -> dict[str, bytes | None]:
-        return {name: file.read() for name, file in self._files.items()}
 
 
 class MemoryPlacement(NamedTuple):
@@ -138,10 +132,10 @@ class LastNode(Probe):
         return {"numa.last_node": float(self._nodes[self._cpu])} if self._cpu in self._nodes else {}
 
 
-def counters(said: bytes | None) -> dict[str, float]:
+def counters(node: str, said: bytes) -> dict[str, float]:
     """Read a node's numastat."""
-    found = numbers(said or b"")
-    return {COUNTERS[name]: pages for name, pages in found.items() if name in COUNTERS}
+    found = numbers(said).items()
+    return {f"numa.node.{node}.{COUNTERS[name]}": pages for name, pages in found if name in COUNTERS}
 
 
 def places(said: bytes) -> dict[int, float]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb, exp, lgamma, log, log1p
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
@@ -58,27 +57,19 @@ class Expected(Frozen):
 
         Fisher's exact test, one-sided.
         """
-        every, all_failed = self.runs + runs, self.failed + failed
-        ways = sum(comb(all_failed, n) * comb(every - all_failed, runs - n) for n in range(failed, runs + 1))
-        return ways / comb(every, runs)
+        from scipy.stats import hypergeom  # half a second, which who watches no failing run can spare
+
+        return float(hypergeom.sf(failed - 1, self.runs + runs, self.failed + failed, runs))
 
     def _unlucky(self, runs: int) -> float:
         """Give the chance that so many runs all fail after a baseline that fails so little, at the worst rate for it.
 
         Of a small baseline that is much less than `chance`, which holds the sum of failures for given.
         """
+        from scipy.stats import binom
+
         rates = (place / RATES for place in range(1, RATES))
-        return max((rate**runs * self._at_most(rate) for rate in rates), default=1.0)
-
-    def _at_most(self, rate: float) -> float:
-        """Give the chance of no more failures than there were at this rate."""
-        every = self.runs
-
-        def chance(n: int) -> float:
-            ways = lgamma(every + 1) - lgamma(n + 1) - lgamma(every - n + 1)
-            return exp(ways + n * log(rate) + (every - n) * log1p(-rate))
-
-        return sum(map(chance, range(self.failed + 1)))
+        return max(rate**runs * float(binom.cdf(self.failed, self.runs, rate)) for rate in rates)
 
     def and_also(self, other: Expected) -> Expected:
         """Take further runs of the baseline in."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..apply_by_hand import ByHandArguments, ByHandResult, run, runs_like
+from ..apply_by_hand import ByHandArguments, ByHandResult, run
 from ..situation import Choices, Situation, Slot
 from ..tool import Tool
 
@@ -22,4 +22,6 @@ class ApplyByHandTool(Tool[ByHandArguments, ByHandResult]):
         asked = any(call.tool == "apply_by_hand" for call in situation.record.calls)
         if not plan.by_hand or asked or measured is None or measured.unusable:
             return None
-        return Slot(("mitigation",), ((plan.mitigation,),)), Slot(("runs",), ((plan.pairs or runs_like(measured),),))
+        # As many runs as the baseline had, so that neither arm is the weak one.
+        runs = plan.pairs or max(2, measured.started)
+        return Slot(("mitigation",), ((plan.mitigation,),)), Slot(("runs",), ((runs,),))
