@@ -13,7 +13,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.shape import is_none
 from .amount import amount
 from .base import Arguments, Outcome, Result
-from .case import Case
+from .case import Case, Record
 from .execution.launcher_time import LauncherTime, launcher_time
 from .execution.series import Series
 from .experiment.conditions import AppliedConditions
@@ -27,7 +27,7 @@ from .statistics.spread import ArmSummary, log_sd_interval, summarise
 from .statistics.stopping.power import pairs_needed
 from .statistics.stopping.rule import OutcomesSoFar, Stopping
 from .statistics.stopping.rules import RULES, StoppingRule, looks
-from .statistics.values import IntervalEstimate
+from .statistics.values import FloatArray, IntervalEstimate
 
 LEAST = 10
 """Fewer runs than this say nothing about spread, whatever was asked for."""
@@ -87,6 +87,12 @@ class MeasureResult(Result):
     def started(self) -> int:
         """Times that the program was started."""
         return self.processes or self.runs + self.failed + self.warm_up
+
+
+def steady_outcomes(record: Record) -> FloatArray:
+    """Outcomes of the baseline after its warm-up, shape (runs,); none where it was not measured."""
+    measured = record.succeeded("measure")
+    return record.runs(measured[-1]).outcome()[measured[-1].read(MeasureResult).warm_up :] if measured else np.empty(0)
 
 
 def run(arguments: MeasureArguments, case: Case) -> Outcome:

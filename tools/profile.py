@@ -24,7 +24,7 @@ from .failures import Failures, broken_among, expected_of, failures_of
 from .group_facts import demand
 from .hosts import Hosts, hosts_of
 from .layers_here import LayerChoice, choose_once
-from .measure import MeasureResult
+from .measure import steady_outcomes
 from .row import BASELINE, FIXED, Row
 from .run_table import artefacts
 from .statistics.spread import ArmSummary, summarise
@@ -161,7 +161,8 @@ def _result(
     bare = outcomes(by_set.pop(BARE))
     if not any(by_set.values()) and not (broken and bare):
         raise ToolError("No run with the layers on ended well.")
-    gap = gap_of(_unprofiled(case) or bare, case.subject.lower_is_better)
+    # The baseline has more runs than the bare ones here.
+    gap = gap_of(steady_outcomes(case.record).tolist() or bare, case.subject.lower_is_better)
     whole = samples_each(rows)
     found = with_their_parts(
         Distortion(layers=layers, runs=len(own), mean=None, spread=None, set_aside=broken[layers])
@@ -215,16 +216,6 @@ def samples_each(rows: Sequence[Row]) -> int:
 def outcomes(rows: Sequence[Row]) -> list[float]:
     """Outcomes of rows, in their order."""
     return [row["outcome"] for row in rows]
-
-
-def _unprofiled(case: Case) -> list[float]:
-    """Outcomes of the baseline, which has more runs than the bare ones here; none where it was not measured."""
-    measured = case.record.succeeded("measure")
-    if not measured:
-        return []
-    warm_up = measured[-1].read(MeasureResult).warm_up
-    steady: list[float] = case.record.runs(measured[-1]).outcome()[warm_up:].tolist()
-    return steady
 
 
 def _summary(profiled: int, bare: int, columns: int, absent: int, found: Sequence[Distortion]) -> str:

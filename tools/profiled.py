@@ -14,7 +14,7 @@ from .case import Case, Record
 from .execution.samples import ITERATION, PREFIX, RUN
 from .experiment.schedules import LayerSet
 from .many import SLOT
-from .measure import MeasureResult
+from .measure import steady_outcomes
 from .profile import ProfileResult
 from .run_table import RunTable
 from .statistics.values import BoolArray, FloatArray
@@ -152,9 +152,9 @@ def baseline_p(case: Case, later_is_worse: bool) -> float:
 
     1 where it does not vary; 0 without a baseline, since nothing speaks against it then.
     """
-    if not (measured := case.record.succeeded("measure")):
+    if not case.record.succeeded("measure"):
         return 0.0
-    outcomes = case.record.runs(measured[-1]).outcome()[measured[-1].read(MeasureResult).warm_up :]
+    outcomes = steady_outcomes(case.record)
     if outcomes.size < FEWEST or outcomes.min() == outcomes.max():
         return 1.0
     rises = later_is_worse == case.subject.lower_is_better

@@ -9,6 +9,7 @@ import resource
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
@@ -40,6 +41,10 @@ SHARE_FREED_S = 0.25
 SCHED_FLAG_RESET_ON_FORK = 1
 """Without it a deadline task may not fork."""
 LIMIT_NAMES = {resource.RLIMIT_STACK: "stack", resource.RLIMIT_MEMLOCK: "locked memory"}
+ON_THREAD = attrgetter(
+    "affinity", "directory", "timer_slack_ns", "io_class", "fixed_layout", "thp_disable", "limits", "groups"
+)
+"""Conditions of a launch that are set on the calling thread."""
 SPIN_GRACE_S = 5.0
 """Past the limit of its run the kernel itself ends a real-time task that has used its CPU all along."""
 
@@ -85,17 +90,7 @@ def asking_for(condition: str) -> Iterator[None]:
 
 def needs_thread(launch: Launch) -> bool:
     """Tell whether any condition must be set on the calling thread."""
-    return (
-        launch.affinity is not None
-        or launch.directory is not None
-        or launch.timer_slack_ns is not None
-        or launch.io_class is not None
-        or launch.fixed_layout
-        or launch.thp_disable
-        or bool(launch.limits)
-        or bool(launch.groups)
-        or real_time(launch)
-    )
+    return ON_THREAD(launch) != ON_THREAD(Launch((), {})) or real_time(launch)
 
 
 def real_time(launch: Launch) -> bool:

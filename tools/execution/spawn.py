@@ -20,7 +20,7 @@ from ...layers.schema import Value
 from ..ending_signals import held
 from ..mitigation.journal import journal_folder
 from ..mitigation.owned_folder import this_process
-from ..mitigation.watchdog import stand_by
+from ..mitigation.watchdog import DEAF_TO, stand_by
 from .capture import ERROR_TAIL, KEPT, Taken, appended_memory, appended_on_disk, take, thin
 from .conditions import ConditionRefused as ConditionRefused
 from .conditions import await_share, impose, impose_on_child, needs_child, needs_thread
@@ -32,20 +32,7 @@ from .survivors import Survivors
 from .system_calls import PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, prctl
 from .waiting import note, note_orphans, output_name, wait
 
-DEFAULT_SIGNALS = (
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGPIPE,
-    signal.SIGTERM,
-    signal.SIGXFSZ,
-    signal.SIGTSTP,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGCHLD,
-)
+DEFAULT_SIGNALS = (*DEAF_TO, signal.SIGXFSZ, signal.SIGCHLD)
 """Python ignores some of these, a terminal or nohup others: the program starts with none ignored."""
 RUSAGE = {
     "minor_faults": "ru_minflt",

@@ -22,7 +22,7 @@ from .owned_folder import this_process
 _ABOVE = Path(__file__).parents[3]
 """Where `vgo_agent` lies."""
 _CODE = f"import sys; sys.path.insert(0, sys.argv[1]); from {__package__}.guard import main; main"
-_DEAF_TO = (
+DEAF_TO = (
     signal.SIGHUP,
     signal.SIGINT,
     signal.SIGQUIT,
@@ -137,8 +137,8 @@ def _start(theirs: socket.socket, folder: Path) -> int:
             os.environ,
             file_actions=[*moved, *nothing],
             setsid=True,
-            setsigmask=_DEAF_TO,
-            setsigdef=_DEAF_TO,
+            setsigmask=DEAF_TO,
+            setsigdef=DEAF_TO,
         )
     except OSError as error:
         raise VgoError(f"The watchdog cannot be started ({error.strerror}).") from error
