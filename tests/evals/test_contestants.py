@@ -265,7 +265,7 @@ def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, m
         ranked.extend(one.factor for one in factors)
         return Outcome(found.model_copy(update={"factors": factors}), outcome.artefacts)
 
-    monkeypatch.setattr(RankFactorsTool(), "run", turned)
+    monkeypatch.setattr(RankFactorsTool, "run", staticmethod(turned))
     answer = PlannerContestant("rules", lambda _: Rules()).answer(cases["faults"].shown, 1)
     assert ranked[1] == "page_faults" != ranked[0]
     assert answer.causes == ("page_faults", ranked[0])

@@ -133,7 +133,7 @@ def profiled(busy_cpus: float | None, **seen: float) -> Finished:
 def test_real_time_is_refused_where_nothing_would_end_one_that_spins(tool: Any) -> None:
     made = replace(case(profiled(busy_cpus=1.0)), machine=TWO.model_copy(update={"real_time_throttled": False}))
     words: dict[str, Any] = {"mitigation": "sched_fifo", "pairs": 10}
-    if tool is ScreenLevelsTool():
+    if isinstance(tool, ScreenLevelsTool):
         words = {"mitigation": "sched_fifo", "parameter": "none", "levels": ("1",), "rounds": 10}
         fifo = load().mitigations["sched_fifo"]
         level = {"name": "none", "description": "Of this test.", "default": "1", "levels": ("1",)}
