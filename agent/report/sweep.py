@@ -9,7 +9,7 @@ from typing import Any
 
 from ...tools import document as doc
 from ...tools.subject import Subject
-from ...tools.sweep.adaptive import response_of
+from ...tools.sweep.standing import response_of
 from ...tools.sweep.sweep import Sweep
 from .numbers import level_text, number, percent, quantity, statistic_name
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
+from ..statistics.surface.gaussian import GaussianRecipe
 from ..statistics.values import FloatArray
+from ..surface.axes import SurfaceAxis, axis_of, encode
 from .cell import Values, hypercube, identity, sifted
 from .space import Level, Parameter, Space
 
@@ -53,15 +55,16 @@ def propose(
     known = [one for one in told if one.response is not None]
     if len(known) < LEAST_TOLD:
         return [CellProposal(values, "drawn at random, since too few cells have a response") for values in left[:count]]
-    coordinates = Coordinates(space)
-    points, responses = coordinates.of([one.values for one in known]), scaled([one.response or 0.0 for one in known])
+    x, y = points(space, [one.values for one in known]), scaled([one.response or 0.0 for one in known])
+    recipe = GaussianRecipe(seed).tuned(x, y)
     chosen: list[CellProposal] = []
     while left and len(chosen) < count:
-        scores, means = _scored(points, responses, coordinates.of(left), seek, seed)
+        process, at = recipe.fit(x, y), points(space, left)
+        means, sds = process.predict(at), process.sd(at)
+        scores = sds if seek == "unknown" else expected_improvement(means, sds, float(y.min()))
         best = int(np.argmax(scores))
         chosen.append(CellProposal(left.pop(best), _why(seek, float(scores[best]))))
-        points = np.vstack([points, coordinates.of([chosen[-1].values])])
-        responses = np.append(responses, means[best])
+        x, y = np.vstack([x, at[best]]), np.append(y, means[best])
     return chosen
 
 
@@ -84,81 +87,28 @@ def scaled(responses: Sequence[float]) -> FloatArray:
     return np.log(found) if bool((found > 0).all()) else found
 
 
-class Coordinates:
-    """Cells as points: numbers from 0 to 1, on the scale of their range; one coordinate for each word."""
-
-    def __init__(self, space: Space) -> None:
-        self._axes = [(name, _Axis(parameter)) for name, parameter in space.parameters.items()]
-
-    def of(self, cells: Sequence[Values]) -> FloatArray:
-        """Give the points, shape (cells, coordinates)."""
-        rows = [[one for name, axis in self._axes for one in axis.of(values[name])] for values in cells]
-        return np.asarray(rows, dtype=np.float64).reshape(len(cells), -1)
+def points(space: Space, cells: Sequence[Values]) -> FloatArray:
+    """Place cells on the axes of a surface, shape (cells, coordinates); a parameter with one level has none."""
+    varied = {name: one for name, one in space.parameters.items() if one.range or len(set(one.levels)) > 1}
+    columns: dict[str, list[Level]] = {
+        name: [cell[name] if one.numeric else str(cell[name]) for cell in cells] for name, one in varied.items()
+    }
+    return encode([_axis(name, one) for name, one in varied.items()], columns)
 
 
-class _Axis:
-    def __init__(self, parameter: Parameter) -> None:
-        ends = parameter.range
-        self._log = ends is not None and ends.log
-        self._words = () if parameter.numeric else tuple(dict.fromkeys(map(str, parameter.levels)))
-        numbers = [ends.low, ends.high] if ends else [one for one in parameter.levels if not isinstance(one, str)]
-        self._low, self._high = (min(numbers), max(numbers)) if parameter.numeric else (0.0, 1.0)
-
-    def of(self, level: Level) -> list[float]:
-        if self._words:
-            return [float(str(level) == word) for word in self._words]
-        if isinstance(level, str) or self._high == self._low:
-            return [0.0]
-        if self._log:
-            return [math.log(level / self._low) / math.log(self._high / self._low)]
-        return [(level - self._low) / (self._high - self._low)]
-
-
-def _scored(
-    points: FloatArray, responses: FloatArray, at: FloatArray, seek: str, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """Score candidates, more is better, and give the mean that is expected there."""
-    means, sds = _expected(points, responses, at, seed)
-    return (sds if seek == "unknown" else expected_improvement(means, sds, float(responses.min()))), means
+def _axis(name: str, parameter: Parameter) -> SurfaceAxis:
+    if (ends := parameter.range) is None:
+        return axis_of(name, parameter.levels)
+    return SurfaceAxis(name=name, scale="log" if ends.log else "straight", levels=(ends.low, ends.high))
 
 
 def expected_improvement(means: FloatArray, sds: FloatArray, best: float) -> FloatArray:
     """Give by how much each is expected to fall below the best, less what is not worth a run; 0 where all is known."""
-    from scipy.special import ndtr
-
     gains = best - WORTHWHILE - means
     z = np.divide(gains, sds, out=np.zeros_like(gains), where=sds > 0)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     return np.where(sds > 0, gains * ndtr(z) + sds * density, 0.0)
 
 
-def _expected(points: FloatArray, responses: FloatArray, at: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Fit a Gaussian process with a Matern kernel, one length a coordinate, and noise; its mean and SD, less noise."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-
-    size = points.shape[1]
-    lengths = Matern(length_scale=np.ones(size), length_scale_bounds=[(0.01, 100.0)] * size, nu=2.5)
-    kernel = ConstantKernel(1.0, (0.01, 1000.0)) * lengths + WhiteKernel()
-    process = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=1, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a length at its bound is a parameter without effect
-        process.fit(points, responses)
-    process.kernel_ = process.kernel_.k1  # the surface varies by this much, its measurement by the noise as well
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a variance that rounds below 0 is 0
-        means, sds = process.predict(at, return_std=True)
-    return means, sds
-
-
 def _why(seek: str, score: float) -> str:
     return f"expected improvement {score:.3g}" if seek == "best" else f"greatest predictive SD, {score:.3g}"
-
-
-def response_of(statistics: Mapping[str, float | None], response: str, lower_is_better: bool) -> float | None:
-    """Give a response that is better the less it is; a spread is, whatever the outcome."""
-    value = statistics.get(response)
-    if value is None or response in ("sd", "cv") or lower_is_better:
-        return value
-    return -value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -88,3 +88,11 @@ def look_due(runs: int, asked: Repetitions) -> bool:
     while (later := at + max(1, -(-at // 10))) <= runs:
         at = later
     return runs - (asked.block or 1) < at <= runs
+
+
+def response_of(statistics: Mapping[str, float | None], response: str, lower_is_better: bool) -> float | None:
+    """Give a response that is better the less it is; a spread is, whatever the outcome."""
+    value = statistics.get(response)
+    if value is None or response in ("sd", "cv") or lower_is_better:
+        return value
+    return -value

@@ -19,10 +19,9 @@ from ..experiment.executor import BARRIER, Block, ExperimentConditions
 from ..experiment.experiment import Done, Experiment, carry_out
 from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row
-from .adaptive import MeasuredCell, propose, response_of
 from .cell import Cell, CellSettings, SubjectOf, first_cells
 from .space import Space
-from .standing import Standing, given_up, look_due, standing
+from .standing import Standing, given_up, look_due, response_of, standing
 
 
 @dataclass
@@ -135,6 +134,8 @@ class Sweep:
         room = min(design.batch, design.cells - len(self.cells))
         if design.kind != "adaptive" or room < 1:
             return []
+        from .adaptive import MeasuredCell, propose  # scikit-learn is dear to load, and few designs are adaptive
+
         better = not self.space.higher_is_better
         told = [MeasuredCell(cell.values, self._response(cell, better)) for cell in self.cells]
         proposals = propose(self.space, told, room, design.seek, self.seed)

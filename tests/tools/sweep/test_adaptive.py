@@ -6,17 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from vgo_agent.tools.sweep.adaptive import (
-    WORTHWHILE,
-    Coordinates,
-    MeasuredCell,
-    expected_improvement,
-    propose,
-    response_of,
-    scaled,
-)
+from vgo_agent.tools.sweep.adaptive import WORTHWHILE, MeasuredCell, expected_improvement, points, propose, scaled
 from vgo_agent.tools.sweep.cell import identity
 from vgo_agent.tools.sweep.space import Space
+from vgo_agent.tools.sweep.standing import response_of
 
 LINE = Space.model_validate({"parameters": {"x": {"range": {"low": 0, "high": 10}}}})
 
@@ -84,12 +77,13 @@ def test_without_responses_or_with_equal_ones_it_still_proposes(response):
 
 def test_a_range_on_a_log_scale_has_even_coordinates():
     space = Space.model_validate({"parameters": {"x": {"range": {"low": 1, "high": 100, "log": True}}}})
-    assert Coordinates(space).of([{"x": 1}, {"x": 10}, {"x": 100}]).ravel().tolist() == pytest.approx([0, 0.5, 1])
+    assert points(space, [{"x": 1}, {"x": 10}, {"x": 100}]).ravel().tolist() == pytest.approx([0, 0.5, 1])
 
 
-def test_a_word_has_a_coordinate_of_its_own():
-    space = Space.model_validate({"parameters": {"w": {"levels": ["p", "q"]}, "one": {"levels": [3]}}})
-    assert Coordinates(space).of([{"w": "q", "one": 3}]).tolist() == [[0, 1, 0]]
+def test_words_are_as_far_apart_and_one_level_has_no_coordinate():
+    space = Space.model_validate({"parameters": {"w": {"levels": ["p", "q", 3]}, "one": {"levels": [3]}}})
+    placed = points(space, [{"w": word, "one": 3} for word in ("p", "q", 3)])
+    assert [np.linalg.norm(placed[a] - placed[b]) for a, b in ((0, 1), (0, 2), (1, 2))] == pytest.approx([1, 1, 1])
 
 
 def test_spreads_are_compared_by_their_ratio_and_signed_numbers_as_they_are():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +37,15 @@ class Gaussian:
         chunks = [self.process.predict(x[start : start + 4096]) for start in range(0, len(x), 4096)]
         mean: FloatArray = np.concatenate(chunks) if chunks else np.zeros(0)
         return mean + self.centre
+
+    def sd(self, x: FloatArray) -> FloatArray:
+        """Give the SD of the surface at points (points, dimensions): of what is not known of it, without the noise."""
+        smooth = copy(self.process)
+        smooth.kernel_ = self.process.kernel_.k1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a variance that rounds below 0 is 0
+            found: FloatArray = smooth.predict(x, return_std=True)[1]
+        return found
 
 
 @dataclass(frozen=True)
