@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 from scipy.stats import mannwhitneyu
 
@@ -18,9 +19,9 @@ from ..layers.schema import Column, Layer
 from .many import SLOT
 from .row import Row
 from .statistics.fleet.levels import Drained, drained, levels
-from .statistics.fleet.odd import Odd, odd
+from .statistics.fleet.odd import odd
 from .statistics.fleet.shares import Shares, shares
-from .statistics.values import BoolArray, FloatArray, IntArray, IntervalEstimate
+from .statistics.values import BoolArray, FloatArray, IntervalEstimate
 
 LEAST_RUNS = 8
 """Of a host, to say anything of it."""
@@ -104,56 +105,43 @@ def hosts_of(
     rows: Sequence[Row], layers: Mapping[str, Layer], *, lower_is_better: bool, alpha: float, lost: Sequence[str] = ()
 ) -> Hosts | None:
     """Look at the runs that count, host by host; None where they were made on this machine."""
-    counted = [row for row in rows if row["ok"] == 1]
-    if not counted or SLOT.name not in counted[0]:
+    counted = pd.DataFrame([row for row in rows if row["ok"] == 1])
+    if SLOT.name not in counted:
         return None
-    names = np.array([row["host"] for row in counted])
-    outcome = np.array([row["outcome"] for row in counted], dtype=np.float64)
-    medians = {host: float(np.median(outcome[names == host])) for host in sorted(set(names.tolist()))}
-    runs = {host: int((names == host).sum()) for host in medians}
-    found = Hosts(runs=runs, medians=medians, slow=(), lost=tuple(lost))
-    asked = [host for host, count in runs.items() if count >= LEAST_RUNS]
-    if len(asked) < 2 or outcome.min() <= 0:  # hosts are compared by ratios
+    by_host = counted.groupby("host")["outcome"]
+    found = Hosts(runs=by_host.size().to_dict(), medians=by_host.median().to_dict(), slow=(), lost=tuple(lost))
+    table = counted[counted["host"].map(found.runs) >= LEAST_RUNS]
+    codes, asked = pd.factorize(table["host"], sort=True)
+    if len(asked) < 2 or counted["outcome"].min() <= 0:  # hosts are compared by ratios
         return found
-    rows = [row for row in counted if row["host"] in asked]
-    outcome, codes = outcome[np.isin(names, asked)], np.array([asked.index(row["host"]) for row in rows])
-    standing = _standing(outcome, codes, asked, alpha)
-    slow = _slow(standing, lower_is_better)
+    outcome = table["outcome"].to_numpy(dtype=np.float64)
+    estimates = levels(outcome, codes, asked.tolist())
+    # Half of alpha is for the spread of hosts, which `vgo-agent analyze --by node` and the report look at beside.
+    standing = odd(
+        estimates.location, estimates.location_error, estimates.runs, margin=math.log1p(MARGIN), alpha=alpha / 2
+    )
+    slow = standing.odd & (standing.deviation > 0 if lower_is_better else standing.deviation < 0)
     told = tuple(
-        _slow_host(asked[place], place, standing, _telling(rows, codes == place, layers))
+        SlowHost(
+            host=asked[place],
+            **standing.of(place).model_dump(exclude={"odd"}),
+            telling=_telling(table, codes == place, layers),
+        )
         for place in np.flatnonzero(slow).tolist()
     )
     drain = drained(outcome, codes, slow) if slow.any() else None
     return found.model_copy(update={"slow": told, "shares": shares(outcome, codes), "drained": drain})
 
 
-def _standing(outcome: FloatArray, codes: IntArray, names: Sequence[str], alpha: float) -> Odd:
-    """Half of alpha is for the spread of hosts, which `vgo-agent analyze --by node` and the report look at beside."""
-    found = levels(outcome, codes, names)
-    return odd(found.location, found.location_error, found.runs, margin=math.log1p(MARGIN), alpha=alpha / 2)
+def _telling(table: pd.DataFrame, own: BoolArray, layers: Mapping[str, Layer]) -> tuple[Telling, ...]:
+    """Columns in which a host stands apart: those that the others do not have at all first.
 
-
-def _slow(standing: Odd, lower_is_better: bool) -> BoolArray:
-    worse = standing.deviation > 0 if lower_is_better else standing.deviation < 0
-    found: BoolArray = standing.odd & worse
-    return found
-
-
-def _slow_host(host: str, place: int, standing: Odd, telling: tuple[Telling, ...]) -> SlowHost:
-    return SlowHost(
-        host=host,
-        ratio=math.exp(standing.deviation[place]),
-        interval=IntervalEstimate(low=math.exp(standing.low[place]), high=math.exp(standing.high[place])),
-        p_value=min(2 * float(standing.p_value[place]), 1.0),
-        telling=telling,
-    )
-
-
-def _telling(rows: Sequence[Row], own: BoolArray, layers: Mapping[str, Layer]) -> tuple[Telling, ...]:
-    """Columns in which a host stands apart: those that the others do not have at all first."""
+    What adds up over a run counts for each second of it, since slow runs show more of everything.
+    """
     found: list[tuple[bool, float, Telling]] = []
-    for column in _factors(rows, layers):
-        read = _read(rows, column)
+    for column in _factors(table, layers):
+        cells = table[column.name].to_numpy(dtype=np.float64)
+        read = cells if column.level else cells / table["wall_s"].to_numpy(dtype=np.float64)
         there, elsewhere = (values[np.isfinite(values)] for values in (read[own], read[~own]))
         apart = _apart(there, elsewhere)
         if apart >= APART:
@@ -174,14 +162,8 @@ def _apart(there: FloatArray, elsewhere: FloatArray) -> float:
     return max(above, 1 - above)
 
 
-def _factors(rows: Sequence[Row], layers: Mapping[str, Layer]) -> list[Column]:
+def _factors(table: pd.DataFrame, layers: Mapping[str, Layer]) -> list[Column]:
     """Columns that may be a cause: not what grows because a run is slow."""
-    names = sorted(set().union(*rows))
-    described = [next((column for layer in layers.values() if (column := layer.column(name))), None) for name in names]
+    known = [[layer.column(name) for layer in layers.values()] for name in sorted(table.columns)]
+    described = [next(filter(None, columns), None) for columns in known]
     return [column for column in described if column and column.role == "factor" and column.type == "number"]
-
-
-def _read(rows: Sequence[Row], column: Column) -> FloatArray:
-    """Values of a column; what adds up over a run for each second of it, since slow runs show more of everything."""
-    cells = np.array([row.get(column.name, np.nan) for row in rows], dtype=np.float64)
-    return cells if column.level else cells / np.array([row["wall_s"] for row in rows], dtype=np.float64)

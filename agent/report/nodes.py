@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 
 from ...tools import document as doc
-from ...tools.nodes.analyse import NodeComparison, NodeDeviation, Nodes, NodeSummary
+from ...tools.nodes.analyse import NodeComparison, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import Observations, RecordedRuns
 from ...tools.statistics.fleet.levels import Pooled
+from ...tools.statistics.fleet.odd import NodeDeviation
 from ..render.html import html_page
 from .analysis import FACTORS, factors
 from .evidence import Evidence

@@ -102,17 +102,5 @@ def begun(arm: Arm, rounds: Rounds, system: System) -> Profile:
 
 def described(machine: Machine, name: str, stress_ng: str) -> System:
     """Take from a survey what matters for a profile."""
-    return System(
-        name=name,
-        cpu=machine.cpu,
-        architecture=machine.architecture,
-        kernel=machine.kernel,
-        distribution=machine.distribution,
-        glibc=machine.glibc,
-        online=machine.online,
-        memory_bytes=machine.memory_bytes,
-        virtual=machine.virtual,
-        governor=machine.governor,
-        limited=machine.limited,
-        stress_ng=stress_ng,
-    )
+    same = machine.model_dump(include=set(System.model_fields))
+    return System(**{**same, "name": name, "stress_ng": stress_ng})

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -14,7 +13,7 @@ from ..statistics.labels.classes import label
 from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, ColumnCorrelation, FloatArray, IntervalEstimate
-from .attribution import RankAttribution, Slowest, beyond, common, explained, of_hosts, slowest
+from .attribution import RankAttribution, Slowest, beyond, common, explained, of_hosts, slowest, usual
 from .rank_summary import HostRanks, Ranks, RankSummary, Verdict, crowded, fixed, placed
 from .rows import RankRows
 
@@ -100,8 +99,8 @@ def _rank(rows: RankRows, at: int, often: Slowest, why: RankAttribution, slow: B
     last = rows.own_s[slow].argmax(axis=1) == at
     return RankSummary(
         rank=rows.ranks[at],
-        host=_usual(rows.place.host[:, at]),
-        cpus=_usual(rows.place.cpus[:, at]),
+        host=usual(rows.place.host[:, at]),
+        cpus=usual(rows.place.cpus[:, at]),
         own_s=float(np.median(rows.own_s[:, at])),
         waiting=float(np.median(rows.share[:, at])),
         preemptions=_mean(rows.numbers["preemptions"][:, at]),
@@ -110,14 +109,8 @@ def _rank(rows: RankRows, at: int, often: Slowest, why: RankAttribution, slow: B
         interval=IntervalEstimate(low=float(often.low[at]), high=float(often.high[at])),
         p_slowest=float(often.p[at]),
         slowest_of_slow=float(last.mean()) if last.size else 0.0,
-        explained=float(why.share[at]),
-        explained_interval=why.intervals[at],
-        p_explained=float(why.p[at]),
+        **why.of(at),
     )
-
-
-def _usual(texts: Any) -> str:
-    return str(Counter(texts.tolist()).most_common(1)[0][0])
 
 
 def _mean(values: FloatArray) -> float | None:

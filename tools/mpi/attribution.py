@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import beta, binom, norm
@@ -36,6 +36,14 @@ class RankAttribution(NamedTuple):
     share: FloatArray
     intervals: tuple[IntervalEstimate, ...]
     p: FloatArray
+
+    def of(self, at: int) -> dict[str, Any]:
+        """The fields of what is said of one."""
+        return {
+            "explained": float(self.share[at]),
+            "explained_interval": self.intervals[at],
+            "p_explained": float(self.p[at]),
+        }
 
 
 def slowest(own_s: FloatArray, alpha: float) -> Slowest:
@@ -150,32 +158,24 @@ def _intervals(
     return tuple(IntervalEstimate(low=float(one), high=float(other)) for one, other in zip(low, high, strict=True))
 
 
-class _Group(NamedTuple):
-    host: str
-    ranks: IntArray
-    """Places of its ranks."""
-
-
 def of_hosts(rows: RankRows, worse: FloatArray, alpha: float, seed: int) -> tuple[HostRanks, ...]:
     """Hold hosts against each other as ranks are, each by the mean time outside MPI of its ranks; () for one host."""
     groups = _groups(rows)
     if len(groups) < 2:
         return ()
-    own = np.column_stack([rows.own_s[:, group.ranks].mean(axis=1) for group in groups])
+    own = np.column_stack([rows.own_s[:, ranks].mean(axis=1) for ranks in groups.values()])
     why = explained(worse, beyond(own), alpha, seed)
     last = rows.own_s.argmax(axis=1)
     return tuple(
         HostRanks(
-            host=group.host,
-            ranks=tuple(rows.ranks[place] for place in group.ranks.tolist()),
+            host=host,
+            ranks=tuple(rows.ranks[place] for place in ranks.tolist()),
             own_s=float(np.median(own[:, at])),
-            slowest=float(np.isin(last, group.ranks).mean()),
-            explained=float(why.share[at]),
-            explained_interval=why.intervals[at],
-            p_explained=float(why.p[at]),
-            together=_together(rows, group, groups, worse),
+            slowest=float(np.isin(last, ranks).mean()),
+            **why.of(at),
+            together=_together(rows, ranks, worse),
         )
-        for at, group in enumerate(groups)
+        for at, (host, ranks) in enumerate(groups.items())
     )
 
 
@@ -186,20 +186,24 @@ def beyond(own_s: FloatArray) -> FloatArray:
     return excess
 
 
-def _groups(rows: RankRows) -> list[_Group]:
-    """Ranks by the host that each was on most often; none where some rank does not tell."""
-    usual = np.array([Counter(column.tolist()).most_common(1)[0][0] for column in rows.place.host.T])
-    if (usual == "").any():
-        return []
-    return [_Group(str(host), np.flatnonzero(usual == host)) for host in np.unique(usual)]
+def _groups(rows: RankRows) -> dict[str, IntArray]:
+    """Places of ranks by the host that each was on most often; none where some rank does not tell."""
+    hosts = np.array([usual(column) for column in rows.place.host.T])
+    if (hosts == "").any():
+        return {}
+    return {str(host): np.flatnonzero(hosts == host) for host in np.unique(hosts)}
 
 
-def _together(rows: RankRows, group: _Group, groups: list[_Group], worse: FloatArray) -> float:
+def usual(texts: Any) -> str:
+    """Give the most frequent text."""
+    return str(Counter(texts.tolist()).most_common(1)[0][0])
+
+
+def _together(rows: RankRows, ranks: IntArray, worse: FloatArray) -> float:
     """Share of the variance that goes with its ranks beyond other hosts' even without the rank that goes with most."""
-    if group.ranks.size < 2:
+    if ranks.size < 2:
         return 0.0
-    elsewhere = np.concatenate([one.ranks for one in groups if one.host != group.host])
-    others = rows.own_s[:, elsewhere].mean(axis=1, keepdims=True)
-    first = max(group.ranks.tolist(), key=lambda place: common(worse, rows.own_s[:, [place]] - others))
-    rest = group.ranks[group.ranks != first]
+    others = np.delete(rows.own_s, ranks, axis=1).mean(axis=1, keepdims=True)
+    first = max(ranks.tolist(), key=lambda place: common(worse, rows.own_s[:, [place]] - others))
+    rest = ranks[ranks != first]
     return common(worse, rows.own_s[:, rest].mean(axis=1, keepdims=True) - others)

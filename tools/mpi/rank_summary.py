@@ -13,7 +13,23 @@ from .rows import TEXTS, RankRows
 Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
 
-class RankSummary(FiniteResult):
+class Attributed(FiniteResult):
+    """How much of the spread of the runs goes with one rank, or with the mean of the ranks of one host."""
+
+    own_s: float
+    """Median time outside MPI, in seconds."""
+    slowest: float
+    """Share of runs in which it, or a rank on it, computed longest."""
+    explained: float
+    """Share of the variance of the outcome that goes with its time beyond the others' mean; 0 where it goes with fast
+    runs."""
+    explained_interval: IntervalEstimate
+    """For all at once (bootstrap of Fisher's z, Bonferroni)."""
+    p_explained: float
+    """By permuted runs and by ranks that change places within a run, the greatest over all."""
+
+
+class RankSummary(Attributed):
     """What one rank does over all runs."""
 
     rank: int
@@ -21,44 +37,24 @@ class RankSummary(FiniteResult):
     """The host that it was on most often; empty where none is told."""
     cpus: str
     """The CPUs that it might use most often."""
-    own_s: float
-    """Median time outside MPI, in seconds."""
     waiting: float
     """Median share of its time inside MPI."""
     preemptions: float | None
     """Mean of a run."""
     migrations: float | None
-    slowest: float
-    """Share of runs in which it computed longest."""
     interval: IntervalEstimate
-    """Of that share, for all ranks at once (Clopper and Pearson, Bonferroni)."""
+    """Of the share of runs in which it was slowest, for all ranks at once (Clopper and Pearson, Bonferroni)."""
     p_slowest: float
     """Chance that luck makes it the slowest as often, adjusted for all ranks (binomial, Holm)."""
     slowest_of_slow: float
     """Share of the slow runs in which it computed longest."""
-    explained: float
-    """Share of the variance of the outcome that goes with its time beyond the others' mean; 0 where it goes with fast
-    runs."""
-    explained_interval: IntervalEstimate
-    """For all ranks at once (bootstrap of Fisher's z, Bonferroni)."""
-    p_explained: float
-    """By permuted runs and by ranks that change places within a run, the greatest over all ranks."""
 
 
-class HostRanks(FiniteResult):
+class HostRanks(Attributed):
     """The ranks of one host together."""
 
     host: str
     ranks: tuple[int, ...]
-    own_s: float
-    """Median of the mean time outside MPI of its ranks, in seconds."""
-    slowest: float
-    """Share of runs in which the rank that computed longest was on it."""
-    explained: float
-    """As of a rank, for the mean of its ranks."""
-    explained_interval: IntervalEstimate
-    p_explained: float
-    """As of a rank, the greatest over all hosts."""
     together: float
     """What is explained without the rank that explains most: 0 where that one is late alone."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import FloatArray, IntArray
@@ -19,20 +18,6 @@ NUMBERS = ("own_s", "time_s", "cpu_s", "migrations", "voluntary", "preemptions",
 """Of a rank in a run; own_s: outside MPI, time_s: inside."""
 TEXTS = ("host", "cpus", "cpu")
 _COLUMN = re.compile(r"mpi\.(\d+)\.(\w+)")
-_HEADER = (
-    "run",
-    "rank",
-    "host",
-    "local_rank",
-    "cpus",
-    "cpu",
-    "total_s",
-    "own_s",
-    "waiting_s",
-    "waiting_share",
-    "cpu_s",
-)
-_COUNTS = ("migrations", "voluntary", "preemptions", "calls")
 CURE = "measure with --layer mpi, for example: vgo-agent profile --launcher mpirun:ranks=2 --layer mpi --save runs.csv"
 
 
@@ -116,24 +101,19 @@ def _texts(cells: Sequence[Any]) -> Any:
 
 def ranks_csv(rows: RankRows) -> bytes:
     """Write one line a run and rank; a cell that is not known is empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_HEADER, *_COUNTS))
-    for run, at in enumerate(rows.runs.tolist()):
-        for rank in range(len(rows.ranks)):
-            writer.writerow((at, *_line(rows, run, rank)))
-    return text.getvalue().encode()
-
-
-def _line(rows: RankRows, run: int, rank: int) -> tuple[Any, ...]:
-    cell = {name: _spelt(values[run, rank]) for name, values in rows.numbers.items()}
-    own, waiting = rows.own_s[run, rank], rows.numbers["time_s"][run, rank]
-    where = (rows.place.host[run, rank], cell["local"], rows.place.cpus[run, rank], rows.place.cpu[run, rank])
-    times = (_spelt(own + waiting), cell["own_s"], cell["time_s"], _spelt(rows.share[run, rank]), cell["cpu_s"])
-    return (rows.ranks[rank], *where, *times, *(cell[name] for name in _COUNTS))
-
-
-def _spelt(value: float) -> str:
-    if not np.isfinite(value):
-        return ""
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+    runs, ranks = rows.own_s.shape
+    cells = {
+        "run": np.repeat(rows.runs, ranks),
+        "rank": np.tile(rows.ranks, runs),
+        "host": rows.place.host,
+        "local_rank": rows.numbers["local"],
+        "cpus": rows.place.cpus,
+        "cpu": rows.place.cpu,
+        "total_s": rows.own_s + rows.numbers["time_s"],
+        "own_s": rows.own_s,
+        "waiting_s": rows.numbers["time_s"],
+        "waiting_share": rows.share,
+        **{name: rows.numbers[name] for name in ("cpu_s", "migrations", "voluntary", "preemptions", "calls")},
+    }
+    table = pd.DataFrame({name: values.ravel() for name, values in cells.items()}).convert_dtypes()
+    return table.to_csv(index=False, lineterminator="\n").encode()

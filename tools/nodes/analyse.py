@@ -14,23 +14,11 @@ from ..analysis.analyse import analyse
 from ..analysis.analysis import Analysis, AnalysisOptions, concluded
 from ..recorded.recorded import Observations, RecordedRuns
 from ..statistics.fleet.levels import LEAST_RUNS, Drained, NodeEstimates, drained, levels
-from ..statistics.fleet.odd import Odd, odd
+from ..statistics.fleet.odd import NodeDeviation, Odd, odd
 from ..statistics.fleet.shares import NodeDifference, Shares, between, differs, medians, shares
-from ..statistics.values import ColumnCorrelation, FiniteResult, FloatArray, IntArray, IntervalEstimate
+from ..statistics.values import ColumnCorrelation, FiniteResult, FloatArray, IntArray
 
 Verdict = Literal["odd nodes", "no odd node", "cannot tell"]
-
-
-class NodeDeviation(FiniteResult):
-    """How one node compares with the fleet."""
-
-    ratio: float
-    """To the median node."""
-    interval: IntervalEstimate
-    """Simultaneous over all nodes, as far as runs tell."""
-    p_value: float | None
-    """Adjusted for all nodes, for speed and spread together; None with two nodes."""
-    odd: bool
 
 
 class NodeSummary(FiniteResult):
@@ -121,8 +109,7 @@ def fleet(design: Observations, nodes: Nodes, question: AnalysisOptions, margin:
     level = odd(found.location, found.location_error, found.runs, margin=math.log1p(margin), alpha=alpha)
     spread = _spread(found, alpha)
     of_nodes = medians(design.values, nodes.codes, len(nodes.names))
-    told = [_node(place, design, nodes, found, level, spread) for place in range(len(nodes.names))]
-    told = [_explained(node, place, design, nodes, of_nodes) for place, node in enumerate(told)]
+    told = [_node(place, design, nodes, of_nodes, level, spread) for place in range(len(nodes.names))]
     bad = np.array([_bad(node, design.lower_is_better) for node in told])
     drain = tuple(name for name, is_bad in zip(nodes.names, bad, strict=True) if is_bad)
     verdict, reason = _verdict(told)
@@ -175,28 +162,22 @@ def _spread(found: NodeEstimates, alpha: float) -> Odd | None:
 
 
 def _node(
-    place: int, design: Observations, nodes: Nodes, found: NodeEstimates, level: Odd, spread: Odd | None
+    place: int,
+    design: Observations,
+    nodes: Nodes,
+    of_nodes: FloatArray,
+    level: Odd,
+    spread: Odd | None,
 ) -> NodeSummary:
-    return NodeSummary(
+    """Describe a node; of an odd one name the columns in which it stands out, but those that follow from its time."""
+    own = design.outcome[nodes.codes == place]
+    node = NodeSummary(
         name=nodes.names[place],
-        runs=int(found.runs[place]),
-        median=float(np.median(design.outcome[nodes.codes == place])),
-        level=_standing(level, place),
-        spread=_standing(spread, place) if spread else None,
+        runs=own.size,
+        median=float(np.median(own)),
+        level=level.of(place),
+        spread=spread.of(place) if spread else None,
     )
-
-
-def _standing(found: Odd, place: int) -> NodeDeviation:
-    return NodeDeviation(
-        ratio=math.exp(found.deviation[place]),
-        interval=IntervalEstimate(low=math.exp(found.low[place]), high=math.exp(found.high[place])),
-        p_value=None if math.isnan(found.p_value[place]) else min(2 * float(found.p_value[place]), 1.0),
-        odd=bool(found.odd[place]),
-    )
-
-
-def _explained(node: NodeSummary, place: int, design: Observations, nodes: Nodes, of_nodes: FloatArray) -> NodeSummary:
-    """Name the columns in which an odd node stands out, but those that only follow from its time."""
     if not node.odd:
         return node
     keep = _asked(design)

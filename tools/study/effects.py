@@ -68,11 +68,6 @@ class _Contrast(NamedTuple):
     weights: dict[str, float]
 
 
-class _Estimate(NamedTuple):
-    value: float
-    error: float
-
-
 def effects(design: StudyDesign, times: TIMES, runs: Runs, seed: int) -> tuple[Effect, ...]:
     """Estimate every effect that complete rounds allow; none with fewer than ten of them."""
     contrasts = [one for one in _contrasts(design, runs) if set(one.weights) <= times.keys()]
@@ -85,22 +80,20 @@ def effects(design: StudyDesign, times: TIMES, runs: Runs, seed: int) -> tuple[E
     if rounds < FEWEST:
         return ()
     spread, mean = _responses(table, seed)
-    found = []
-    for one in contrasts:
-        weights = np.array([one.weights.get(name, 0.0) for name in names])
-        found.append((one, _estimate(weights @ spread, rounds), _estimate(weights @ mean, rounds)))
-    p_values = holm([_p_value(estimate, rounds) for _, estimate, _ in found])
+    weights = np.array([[one.weights.get(name, 0.0) for name in names] for one in contrasts])
+    spreads, p_values = _estimated(weights @ spread, rounds)
+    means, _ = _estimated(weights @ mean, rounds)
     return tuple(
         Effect(
             factors=one.factors,
             levels=one.levels,
             reference=one.reference,
             settings=one.settings,
-            spread=_ratio(of_spread, rounds),
-            mean=_ratio(of_mean, rounds),
+            spread=of_spread,
+            mean=of_mean,
             p_value=p,
         )
-        for (one, of_spread, of_mean), p in zip(found, p_values, strict=True)
+        for one, of_spread, of_mean, p in zip(contrasts, spreads, means, holm(p_values), strict=True)
     )
 
 
@@ -119,22 +112,17 @@ def _responses(table: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     return np.array(spreads), np.array(means)
 
 
-def _estimate(drawn: FloatArray, rounds: int) -> _Estimate:
-    """The effect, and its error from the resamples; those scatter too little by the root of n / (n - 1)."""
-    return _Estimate(float(drawn[0]), float(drawn[1:].std() * math.sqrt(rounds / (rounds - 1))))
+def _estimated(drawn: FloatArray, rounds: int) -> tuple[list[EffectRatio], list[float]]:
+    """Give each effect and its p-value, from rows of the estimate and its resamples, on the scale of logarithms.
 
-
-def _ratio(estimate: _Estimate, rounds: int) -> EffectRatio:
-    half = float(student.ppf(0.975, rounds - 1)) * estimate.error
-    return EffectRatio(
-        value=math.exp(estimate.value), low=math.exp(estimate.value - half), high=math.exp(estimate.value + half)
-    )
-
-
-def _p_value(estimate: _Estimate, rounds: int) -> float:
-    if estimate.error == 0:
-        return 1.0 if estimate.value == 0 else 0.0
-    return float(2 * student.sf(abs(estimate.value) / estimate.error, rounds - 1))
+    Resamples scatter too little by the root of n / (n - 1).
+    """
+    law, value = student(rounds - 1), drawn[:, 0]
+    error = drawn[:, 1:].std(axis=1) * math.sqrt(rounds / (rounds - 1))
+    half = law.ppf(0.975) * error
+    ends = np.exp([value, value - half, value + half]).T
+    distance = np.divide(np.abs(value), error, out=np.where(value == 0, 0.0, np.inf), where=error > 0)
+    return [EffectRatio(value=one, low=low, high=high) for one, low, high in ends], (2 * law.sf(distance)).tolist()
 
 
 def _contrasts(design: StudyDesign, runs: Runs) -> Iterator[_Contrast]:

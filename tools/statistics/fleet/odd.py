@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from ..values import BoolArray, FloatArray, IntArray
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray, IntervalEstimate
 
 FEW = 6
 """With fewer nodes nobody can tell from them how much ordinary nodes differ: they are taken to be alike."""
@@ -21,6 +21,18 @@ LEAVE_OUT = 20
 NORMAL_MAD = 1.4826
 SMALL_MAD = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
 """What a MAD of few values is short of: Croux and Rousseeuw 1992, "Time-efficient algorithms for two robust..."."""
+
+
+class NodeDeviation(FiniteResult):
+    """How one node compares with the fleet."""
+
+    ratio: float
+    """To the median node."""
+    interval: IntervalEstimate
+    """Simultaneous over all nodes, as far as runs tell."""
+    p_value: float | None
+    """Adjusted for all nodes, for speed and spread together; None with two nodes."""
+    odd: bool
 
 
 class Odd(NamedTuple):
@@ -39,6 +51,16 @@ class Odd(NamedTuple):
     """Of ordinary nodes, robust, without the error of their estimates."""
     alike: bool
     """Nodes were taken to be alike, since there are few."""
+
+    def of(self, place: int) -> NodeDeviation:
+        """Describe one node, whose estimate is a logarithm; its p-value pays for both speed and spread."""
+        p_value = float(self.p_value[place])
+        return NodeDeviation(
+            ratio=math.exp(self.deviation[place]),
+            interval=IntervalEstimate(low=math.exp(self.low[place]), high=math.exp(self.high[place])),
+            p_value=None if math.isnan(p_value) else min(2 * p_value, 1.0),
+            odd=bool(self.odd[place]),
+        )
 
 
 def odd(
