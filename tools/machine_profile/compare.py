@@ -16,6 +16,8 @@ from .battery import GROUPS, Group
 from .form import Application, Profile, Rate, System
 
 Floats = NDArray[np.floating[Any]]
+Rates = Mapping[str, tuple[float, ...]]
+"""Of each stressor, sorted."""
 DRAWS = 500
 """Pairs of draws for the interval of a summary."""
 TAIL = 0.025
@@ -33,12 +35,12 @@ class Atoms(NamedTuple):
         return found
 
 
-class SpeedUp(NamedTuple):
-    """How many times as fast, with its 95 % interval; none of a single repetition."""
+class BootstrapEstimate(Frozen):
+    """A number with its 95 % bootstrap interval; none where some stressor has one repetition only."""
 
-    ratio: float
-    low: float | None
-    high: float | None
+    value: float
+    low: float | None = None
+    high: float | None = None
 
 
 def atoms(a: Sequence[float], b: Sequence[float]) -> Atoms:
@@ -54,13 +56,13 @@ def middle(rates: Sequence[float]) -> float:
     return float(np.median(np.log(rates)))
 
 
-def speed_up(a: Sequence[float], b: Sequence[float]) -> SpeedUp:
+def speed_up(a: Sequence[float], b: Sequence[float]) -> BootstrapEstimate:
     """Compare rates of one stressor on two machines; both above 0."""
     ratio = float(np.exp(middle(b) - middle(a)))
     if min(len(a), len(b)) < 2:
-        return SpeedUp(ratio, None, None)
+        return BootstrapEstimate(value=ratio)
     low, high = np.exp(atoms(a, b).at(np.array((TAIL, 1 - TAIL))))
-    return SpeedUp(ratio, float(low), float(high))
+    return BootstrapEstimate(value=ratio, low=low, high=high)
 
 
 def draws(all_atoms: Sequence[Atoms], seed: int = 1) -> Floats:
@@ -82,14 +84,6 @@ FENCE = 1.5
 OUTLIER_RULE = f"more than {FENCE:g} interquartile ranges beyond a quartile of its group, in logarithms (Tukey)"
 BUSY = 0.95
 """A worker that had less of a CPU than this shared it."""
-
-
-class BootstrapEstimate(Frozen):
-    """A number with its 95 % bootstrap interval; none where some stressor has one repetition only."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
 
 
 class StressorRatio(Frozen):
@@ -177,8 +171,8 @@ def compare(a: Profile, b: Profile, rate: Rate = "real", applications: Sequence[
 def _summary(
     group: Group,
     names: Sequence[str],
-    a: Mapping[str, tuple[float, ...]],
-    b: Mapping[str, tuple[float, ...]],
+    a: Rates,
+    b: Rates,
     spread: Mapping[str, Atoms],
 ) -> GroupSummary:
     logs = np.array([middle(b[name]) - middle(a[name]) for name in names])
@@ -217,16 +211,12 @@ def fenced(names: Sequence[str], logs: Floats) -> tuple[Floats, tuple[str, ...]]
     return logs[~beyond], tuple(name for name, out in zip(names, beyond, strict=True) if out)
 
 
-def _ratio(
-    name: str, group: Group, a: Mapping[str, tuple[float, ...]], b: Mapping[str, tuple[float, ...]], outlier: bool
-) -> StressorRatio:
-    ratio, low, high = speed_up(a[name], b[name])
-    together = (len(a[name]), len(b[name]))
+def _ratio(name: str, group: Group, a: Rates, b: Rates, outlier: bool) -> StressorRatio:
     return StressorRatio(
         stressor=name,
         group=group,
-        speed_up=BootstrapEstimate(value=ratio, low=low, high=high),
-        repetitions=together,
+        speed_up=speed_up(a[name], b[name]),
+        repetitions=(len(a[name]), len(b[name])),
         outlier=outlier,
     )
 

@@ -11,7 +11,7 @@ from ...knowledge.errors import VgoError
 from ..recorded.columns import nearest
 from ..statistics.values import FloatArray
 from .axes import Level, SurfaceAxis, encode
-from .fitted import Prediction, Surface, back
+from .fitted import Prediction, Surface
 
 MOST_HULL = 5000
 """Cells up to which it is asked whether a configuration lies between them."""
@@ -32,11 +32,12 @@ def predict(surface: Surface, config: Mapping[str, Level]) -> Prediction:
         raise VgoError(f"{missing.name} has no value: add {missing.name}=VALUE, for example {_example(missing)}.")
     columns = {name: [_checked(axis, config[name])] for axis, name in zip(axes, known, strict=True)}
     point = encode(axes, columns)
-    fitted = surface.model.predict(point)
+    value = surface.at(columns)
+    low, high = (end.item() for end in ends) if (ends := surface.interval(value)) else (None, None)
     return Prediction(
-        value=float(back(surface.record, fitted)[0]),
-        low=_bound(surface, fitted, -1),
-        high=_bound(surface, fitted, 1),
+        value=value.item(),
+        low=low,
+        high=high,
         extrapolated=_outside(surface, point[0], {name: column[0] for name, column in columns.items()}),
         measured=_measured(surface, point[0]),
     )
@@ -57,23 +58,12 @@ def read_config(surface: Surface, words: list[str]) -> dict[str, Level]:
 
 
 def _checked(axis: SurfaceAxis, value: Level) -> Level:
-    return (
-        axis.read(value if isinstance(value, str) else f"{value!r}") if axis.scale != "named" else axis.read(str(value))
-    )
+    return axis.read(str(value) if axis.scale == "named" or isinstance(value, str) else repr(value))
 
 
 def _example(axis: SurfaceAxis) -> str:
     level = axis.levels[0]
     return f"{axis.name}={level}" if isinstance(level, str) else f"{axis.name}={level:g}"
-
-
-def _bound(surface: Surface, fitted: FloatArray, sign: int) -> float | None:
-    if surface.margin is None:
-        return None
-    moved = back(surface.record, fitted)
-    held = np.log(moved) if surface.record.logarithmic else moved
-    bound = held + sign * surface.margin
-    return float(np.exp(bound)[0] if surface.record.logarithmic else bound[0])
 
 
 def _measured(surface: Surface, point: FloatArray) -> float | None:

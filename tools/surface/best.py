@@ -106,7 +106,8 @@ def best(fitted: Fitted, goal: str, subject_to: str = "", seed: int = 1) -> tupl
     told = predict(asked, first.config)
     cells = [place for place in order if found.measured[place] >= 0]
     steadiest = min(cells, key=lambda place: record.values[found.measured[place]], default=order[0])
-    front = _front(record.lower_is_better, found)
+    cost = None if found.mean is None else _cost(record.lower_is_better, found.mean)
+    front = () if cost is None else pareto_front(cost, found.response).tolist()
     return Best(
         response=record.response,
         goal=goal,
@@ -131,10 +132,8 @@ def _ordered(objective: FloatArray, found: Field, lower_is_better: bool) -> IntA
 
 def _undecided(asked: Surface, ordered: FloatArray) -> int:
     """Count the others that a measurement may well show to be as small as the first."""
-    if asked.margin is None:
-        return 0
-    low = ordered * math.exp(-asked.margin) if asked.record.logarithmic else ordered - asked.margin
-    return int((low[1:] <= ordered[0]).sum())
+    ends = asked.interval(ordered)
+    return int((ends[0][1:] <= ordered[0]).sum()) if ends else 0
 
 
 def _objective(fitted: Fitted, found: Field, goal: str) -> FloatArray:
@@ -144,12 +143,6 @@ def _objective(fitted: Fitted, found: Field, goal: str) -> FloatArray:
     if found.mean is None:
         raise VgoError(f"No mean of a cell is kept here: give --minimise {response}, or fit a table of runs.")
     return _cost(fitted.response.record.lower_is_better, found.mean)
-
-
-def _front(lower_is_better: bool, found: Field) -> list[int]:
-    if found.mean is None:
-        return []
-    return [int(place) for place in pareto_front(_cost(lower_is_better, found.mean), found.response)]
 
 
 def _cost(lower_is_better: bool, mean: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -92,14 +93,6 @@ def explain(fitted: Fitted) -> SurfaceExplanation:
     return SurfaceExplanation(variance=variance, by_runs=by_runs, by_runs_of=of, shares=drawn, notes=tuple(notes))
 
 
-def effects(surface: Surface) -> list[tuple[SurfaceAxis, float]]:
-    """Give each axis the share of variability that it has a part in."""
-    drawn = shares(
-        lambda columns: _fitted(surface, columns), [axis.name for axis in surface.record.axes], surface.record.seed, 256
-    )
-    return [(axis, one.total) for axis, one in zip(surface.record.axes, drawn, strict=True)]
-
-
 def _fitted(surface: Surface, unit: FloatArray) -> FloatArray:
     """Predict, on the scale of the fit, where each column of numbers from 0 to 1 chooses a level or a place."""
     columns = {axis.name: _chosen(axis, column) for axis, column in zip(surface.record.axes, unit.T, strict=True)}
@@ -147,29 +140,23 @@ def cut(surface: Surface, names: Sequence[str] = (), at: Sequence[str] = ()) -> 
         if axis not in shown and axis.name not in held:
             held[axis.name] = _middle(surface, axis, held)
     levels = [_levels(axis) for axis in shown]
-    first, second = levels[0], levels[1] if len(levels) > 1 else [None]
-    rows = [_row(surface, shown, first, level, held) for level in second]
+    points = list(itertools.product(*levels[::-1]))
+    columns = {axis.name: list(column) for axis, column in zip(shown[::-1], zip(*points, strict=True), strict=True)}
+    columns |= {name: [value] * len(points) for name, value in held.items()}
     return Slice(
         response=surface.record.response,
         axes=tuple(axis.name for axis in shown),
         levels=tuple(map(tuple, levels)),
         held=held,
-        values=tuple(rows),
+        values=tuple(map(tuple, surface.at(columns).reshape(-1, len(levels[0])).tolist())),
     )
 
 
-def _row(
-    surface: Surface, shown: Sequence[SurfaceAxis], first: list[Level], level: Level | None, held: dict[str, Level]
-) -> tuple[float, ...]:
-    columns: dict[str, list[Level]] = {name: [value] * len(first) for name, value in held.items()}
-    columns[shown[0].name] = first
-    if level is not None:
-        columns[shown[1].name] = [level] * len(first)
-    return tuple(map(float, surface.at(columns)))
-
-
 def _strongest(surface: Surface, held: dict[str, Level]) -> list[SurfaceAxis]:
-    order = sorted(effects(surface), key=lambda pair: -pair[1])
+    """Choose the two free settings that have a part in most of the variability."""
+    axes = surface.record.axes
+    drawn = shares(lambda unit: _fitted(surface, unit), [axis.name for axis in axes], surface.record.seed, 256)
+    order = sorted(zip(axes, drawn, strict=True), key=lambda pair: -pair[1].total)
     free = [axis for axis, _ in order if axis.name not in held]
     if not free:
         raise VgoError("--at holds every setting: leave one free, or use `vgo-agent surface predict`.")

@@ -117,6 +117,14 @@ class Surface:
         """Predict at configurations, shape (configurations,)."""
         return back(self.record, self.model.predict(encode(self.record.axes, columns)))
 
+    def interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Give the ends of the interval about predictions; None where it has none."""
+        if self.margin is None:
+            return None
+        if self.record.logarithmic:
+            return values * math.exp(-self.margin), values * math.exp(self.margin)
+        return values - self.margin, values + self.margin
+
     def apart(self, points: FloatArray) -> FloatArray:
         """Give the distance of points to the nearest cell, in the space of the surface."""
         return np.asarray(cKDTree(self.points).query(points)[0], dtype=np.float64)
@@ -162,16 +170,11 @@ def back(record: SurfaceRecord, fitted: FloatArray) -> FloatArray:
 def _margin(values: FloatArray, told: FloatArray, logarithmic: bool) -> float | None:
     """Take the quantile of the errors that holds for a new cell (Barber et al., Annals of Statistics 49.1, 2021)."""
     seen = np.isfinite(told)
-    missed = np.sort(np.abs(forth(values, logarithmic)[seen] - forth_like(told[seen], logarithmic)))
+    missed = np.sort(np.abs(forth(values, logarithmic)[seen] - (np.log(told[seen]) if logarithmic else told[seen])))
     place = math.ceil((len(missed) + 1) * CONFIDENCE)
     if len(missed) < FEWEST or place > len(missed):
         return None
     return float(missed[place - 1]) or None  # no errors at all are no proof that there will be none
-
-
-def forth_like(values: FloatArray, logarithmic: bool) -> FloatArray:
-    """Take predictions, which are above 0 where logarithmic, to the scale of the fit."""
-    return np.log(values) if logarithmic else values
 
 
 def fit_surface(

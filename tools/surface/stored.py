@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -118,20 +117,13 @@ def check(cells: CellOutcomes, response: str, models: Sequence[str], share: floa
     found = response_of(kept, response)
     columns = {name: np.array(column)[found.known].tolist() for name, column in kept.columns.items()}
     values, told = found.values[found.known], fitted.at(columns)
+    ends = fitted.interval(told)
     return KeptOut(
         cells=values.size,
         model=fitted.record.model,
         errors=errors(values, told),
-        inside=_inside(fitted, values, told),
+        inside=int(((ends[0] <= values) & (values <= ends[1])).sum()) if ends else None,
     )
-
-
-def _inside(fitted: Surface, measured: FloatArray, told: FloatArray) -> int | None:
-    """Count the cells that lie within the interval of their prediction; None where it has none."""
-    if fitted.margin is None:
-        return None
-    factor, room = (math.exp(fitted.margin), 0.0) if fitted.record.logarithmic else (1.0, fitted.margin)
-    return int(((told / factor - room <= measured) & (measured <= told * factor + room)).sum())
 
 
 def _part(cells: CellOutcomes, places: IntArray) -> CellOutcomes:

@@ -148,26 +148,17 @@ def _scheduler(name: str, parameter: Parameter, text: str) -> Mitigation:
     return _made(name, "system", {"write": [write]}, applies={"root": True})
 
 
-def _cpu_quota(name: str, _: Parameter, text: str) -> Mitigation:
-    percent = _whole(name, text, "a quota in per cent of one CPU")
-    return _in_group(name, {"cpu_quota_us": percent * 1000})
-
-
-def _memory(name: str, _: Parameter, text: str) -> Mitigation:
-    mebibytes = _whole(name, text, "a limit in MiB")
-    return _in_group(name, {"memory_bytes": mebibytes << 20})
-
-
-def _in_group(name: str, group: Mapping[str, int]) -> Mitigation:
-    return _made(name, "cgroup", {"spawn": {"group": group}})
+def _in_group(knob: str, times: int, what: str) -> Callable[[str, Parameter, str], Mitigation]:
+    """Make the maker of a limit of a control group, of so many of its units for each that is written."""
+    return lambda name, _, text: _made(name, "cgroup", {"spawn": {"group": {knob: _whole(name, text, what) * times}}})
 
 
 _MAKERS: Mapping[str, Callable[[str, Parameter, str], Mitigation]] = {
     "threads": _threads,
     "frequency": _frequency,
     "scheduler": _scheduler,
-    "cpu_quota": _cpu_quota,
-    "memory": _memory,
+    "cpu_quota": _in_group("cpu_quota_us", 1000, "a quota in per cent of one CPU"),
+    "memory": _in_group("memory_bytes", 1 << 20, "a limit in MiB"),
 }
 
 

@@ -11,10 +11,11 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import f as f_law
+from scipy.stats import sobol_indices, uniform
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.sm_exceptions import SingularMatrixWarning
 
@@ -242,23 +243,15 @@ class Share(FiniteResult):
 def shares(
     surface: Callable[[FloatArray], FloatArray], names: Sequence[str], seed: int, drawn: int = DRAWN
 ) -> tuple[Share, ...]:
-    """Estimate the indices (Saltelli et al., Computer Physics Communications 181, 2010) by SALib.
+    """Estimate the indices (Saltelli et al., Computer Physics Communications 181, 2010).
 
     `surface` takes points of shape (points, settings) between 0 and 1, uniform. Estimates can fall a little outside
-    0 to 1, or alone above total: they are clipped.
+    0 to 1, or alone above total: they are clipped, and 0 where nothing varies.
     """
-    from SALib.analyze import sobol as analyse
-    from SALib.sample import sobol as sample
-
-    problem = {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
-    points = sample.sample(problem, drawn, calc_second_order=False, seed=seed)
-    values = surface(np.clip(points, 0.0, 1.0 - 1e-12))
-    if np.ptp(values) == 0:
-        return tuple(Share(setting=name, alone=0.0, total=0.0) for name in names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found = analyse.analyze(problem, values, calc_second_order=False, seed=seed, num_resamples=2)
-    alone, total = (np.clip(np.nan_to_num(found[key]), 0.0, 1.0) for key in ("S1", "ST"))
+    laws: Any = [uniform()] * len(names)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = sobol_indices(func=lambda points: surface(points.T), n=drawn, dists=laws, rng=seed)
+    alone, total = (np.clip(np.nan_to_num(one), 0.0, 1.0) for one in (found.first_order, found.total_order))
     return tuple(
         Share(setting=name, alone=float(first), total=float(max(first, both)))
         for name, first, both in zip(names, alone, total, strict=True)
