@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from ...knowledge.errors import VgoError
 from ..row import Row
@@ -160,7 +161,7 @@ def _refuse_far(pairs: QuotaPairs, after: Range) -> None:
 def _unmatched(pairs: QuotaPairs, quota: Quota) -> tuple[Unmatched, ...]:
     """Name what stays off the base, the farthest first."""
     left = [
-        Unmatched(stressor=name, group=group, speed_up=float(np.exp(log)))
+        Unmatched(stressor=str(name), group=group, speed_up=float(np.exp(log)))
         for group in GROUPS
         for name, log in pairs.after(group, quota.cpus).items()
         if abs(np.exp(log) - 1) > OFF
@@ -170,11 +171,7 @@ def _unmatched(pairs: QuotaPairs, quota: Quota) -> tuple[Unmatched, ...]:
 
 def _wanted(pairs: QuotaPairs) -> Floats:
     """Log quota that each CPU stressor asks for, by its last pair; their median is closest for all of them."""
-    before = pairs.before("cpu")
-    last = pairs.last
-    return np.array(
-        [float(np.log(last[name].cpus)) - last[name].response - before[name] for name in before if name in last]
-    )
+    return -pairs.after("cpu", 1.0).to_numpy()
 
 
 def _drawn(wanted: Floats, seed: int) -> Floats:
@@ -184,8 +181,8 @@ def _drawn(wanted: Floats, seed: int) -> Floats:
     return found
 
 
-def _range(logs: Mapping[str, float]) -> Range:
-    values = np.exp(list(logs.values()))
+def _range(logs: pd.Series[float]) -> Range:
+    values = np.exp(logs)
     return Range(least=float(values.min()), median=float(np.median(values)), greatest=float(values.max()))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import polars as pl
 
 from ...knowledge.errors import VgoError
@@ -20,7 +22,6 @@ from ..recorded.formats.vgo import measured
 from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row
 from .battery import Group, Stressor
-from .compare import middle
 from .form import Quota, QuotaTrial, StressorRun
 from .stress_ng import StressNg
 
@@ -84,12 +85,6 @@ def _counted(ran: StressorRun, base: float) -> Row:
     return {**judged, **counts, "layers": "", "failure": failure}
 
 
-def run_of(row: Row) -> StressorRun:
-    """Read the run of a row."""
-    counts = {name: row[name] for name in ("stressor", "bogo_ops", "wall_s", "cpu_s", "throttled")}
-    return StressorRun(**counts, repetition=0, failed=row["failure"])
-
-
 def calibration_table(steps: Sequence[Sequence[Row]], given: str, facts: Mapping[str, Any]) -> RecordedRuns:
     """Put the rows of all steps together, with pairs of their own; `given` is what the table is called in messages."""
     rows = list[Row]()
@@ -129,27 +124,6 @@ class QuotaStep(NamedTuple):
     quota: Quota
 
 
-@dataclass(frozen=True)
-class QuotaPair:
-    """One stressor without and with the quota, next to each other."""
-
-    stressor: str
-    full: StressorRun
-    limited: StressorRun
-    cpus: float
-    """What the quota was worth."""
-
-    @property
-    def failed(self) -> str:
-        """Why one of the two gave no result; empty where both did."""
-        return self.limited.failed or self.full.failed
-
-    @property
-    def response(self) -> float:
-        """Log of what the quota left of the speed; full is the rate per CPU second, so that waiting is not counted."""
-        return float(np.log(self.limited.rate("real") / self.full.rate("cpu")))
-
-
 @dataclass
 class QuotaPairs:
     """All pairs so far, step by step."""
@@ -162,84 +136,78 @@ class QuotaPairs:
     steps: list[QuotaTrial] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     """Stressors with a run that gave no result, and why."""
-    _pairs: list[QuotaPair] = field(default_factory=list)
-    """Those of which both runs gave a result."""
+    _made: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """A row for each pair of which both runs gave a result, as `_pairs` has them."""
 
     def add(self, step: QuotaStep, rows: Sequence[Row]) -> None:
         """Take the runs of a step, fewer than planned where the budget ended; VgoError where the quota did nothing."""
         made = _pairs(step, rows)
-        self.failed |= {pair.stressor: pair.failed for pair in made if pair.failed}
-        self._pairs += [pair for pair in made if not pair.failed]
-        own = [pair for pair in made if not pair.failed and self.groups[pair.stressor] == "cpu"]
-        if own:
+        failed = {one["stressor"]: one["failed"] for one in made if one["failed"]}
+        self.failed |= failed
+        worked = pd.DataFrame([one for one in made if not one["failed"]])
+        self._made = pd.concat([self._made, worked], ignore_index=True)
+        own = worked[worked["group"] == "cpu"] if len(worked) else worked
+        if len(own):
             self.steps.append(self._trial(step.quota, own))
         elif len(made) == len(step.stressors):
-            reason = next(pair.failed for pair in made if pair.failed)
-            raise VgoError(
-                f"No CPU stressor worked with and without the quota ({reason}): see that stress-ng works here."
-            )
+            why = next(iter(failed.values()))
+            raise VgoError(f"No CPU stressor worked with and without the quota ({why}): see that stress-ng works here.")
 
     def cpus_wanted(self) -> float:
         """Give the quota that would make the median 1: what must be left of the speed, corrected for the response."""
-        return float(np.exp(-self.median() - self._bias()))
+        own = self._made[self._made["group"] == "cpu"]
+        recent = own[-max(LEAST_RECENT, len(own) // 2) :]
+        return float(np.exp(-self.median() - recent["bias"].median()))
 
     def median(self) -> float:
         """Median log speed-up over the base without the quota, of the CPU stressors."""
-        return float(np.median(list(self.before("cpu").values())))
+        return float(self.before("cpu").median())
 
     @property
     def cpu_share(self) -> float:
         """Of a CPU that runs without the quota had, in the middle of the steps."""
         return float(np.median([step.cpu_share for step in self.steps]))
 
-    @property
-    def last(self) -> dict[str, QuotaPair]:
-        """The latest pair of each stressor, by name."""
-        return {pair.stressor: pair for pair in sorted(self._pairs, key=lambda pair: pair.stressor)}
-
-    def before(self, group: Group) -> dict[str, float]:
+    def before(self, group: Group) -> pd.Series[float]:
         """Log speed-up over the base without the quota, by stressor."""
-        full: dict[str, list[float]] = {}
-        for pair in self._pairs:
-            full.setdefault(pair.stressor, []).append(pair.full.rate("cpu"))
-        rates = {**{name: middle(seen) for name, seen in full.items()}, **self.here}
-        return {name: rates[name] - self.base[name] for name in sorted(rates) if self.groups[name] == group}
+        rates = self._made.groupby("stressor")["full"].median() if len(self._made) else pd.Series(dtype=np.float64)
+        rates = pd.Series(self.here, dtype=np.float64).combine_first(rates)
+        rates = rates[[self.groups[str(name)] == group for name in rates.index]]
+        return rates - pd.Series(self.base)[rates.index]
 
-    def after(self, group: Group, cpus: float) -> dict[str, float]:
-        """The same with a quota: the response of the last step, moved to this quota."""
-        before, moved = self.before(group), float(np.log(cpus))
-        return {
-            name: before[name] + pair.response + moved - float(np.log(pair.cpus))
-            for name, pair in self.last.items()
-            if name in before
-        }
+    def after(self, group: Group, cpus: float) -> pd.Series[float]:
+        """The same with a quota: the response of the last pair of each, moved to this quota."""
+        last = self._made.groupby("stressor")["bias"].last()
+        return (self.before(group) + last).dropna() + math.log(cpus)
 
-    def _bias(self) -> float:
-        """By how much in logarithms the speed under a quota is off its share; in the latest half of the pairs."""
-        own = [pair for pair in self._pairs if self.groups[pair.stressor] == "cpu"]
-        recent = own[-max(LEAST_RECENT, len(own) // 2) :]
-        return float(np.median([pair.response - np.log(pair.cpus) for pair in recent]))
-
-    def _trial(self, quota: Quota, own: Sequence[QuotaPair]) -> QuotaTrial:
-        if quota.cpus < MOST_CPUS and not any(pair.limited.throttled for pair in own):
+    def _trial(self, quota: Quota, own: pd.DataFrame) -> QuotaTrial:
+        if quota.cpus < MOST_CPUS and not own["throttled"].any():
             raise VgoError(
                 f"A quota of {quota.cpus:.3g} CPUs stopped no run (nr_throttled in cpu.stat), so it was not in force: "
                 "other programs take the CPUs; end them, or use --ahead."
             )
-        before = self.before("cpu")
-        return QuotaTrial(
-            quota=quota,
-            stressors=len(own),
-            median=float(np.exp(np.median([before[pair.stressor] + pair.response for pair in own]))),
-            cpu_share=float(np.median([pair.full.cpu_s / pair.full.wall_s for pair in own])),
-        )
+        under = self.before("cpu")[own["stressor"]].to_numpy() + own["bias"].to_numpy() + math.log(quota.cpus)
+        median, share = float(np.exp(np.median(under))), float(own["share"].median())
+        return QuotaTrial(quota=quota, stressors=len(own), median=median, cpu_share=share)
 
 
-def _pairs(step: QuotaStep, rows: Sequence[Row]) -> list[QuotaPair]:
-    """Put the two runs of each stressor together; a torn pair is none."""
-    runs = {(row["pair"], row["condition"]): run_of(row) for row in rows}
-    return [
-        QuotaPair(name, runs[number, BASELINE], runs[number, LIMITED], step.quota.cpus)
-        for number, name in enumerate(step.stressors)
-        if (number, BASELINE) in runs and (number, LIMITED) in runs
-    ]
+def _pairs(step: QuotaStep, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Put the two runs of each stressor together; a torn pair is none.
+
+    full: log of the rate per CPU second without the quota, so that waiting is not counted; bias: by how much in
+    logarithms the speed under the quota is off its share of that.
+    """
+    runs = {(row["pair"], row["condition"]): row for row in rows}
+    both = [(runs.get((place, BASELINE)), runs.get((place, LIMITED))) for place in range(len(step.stressors))]
+    made: list[dict[str, Any]] = []
+    for full, limited in both:
+        if not (full and limited):
+            continue
+        pair = {"stressor": full["stressor"], "group": full["group"], "failed": limited["failure"] or full["failure"]}
+        if not pair["failed"]:
+            log = math.log(full["bogo_ops"] / full["cpu_s"])
+            bias = math.log(limited["bogo_ops"] / limited["wall_s"]) - log - math.log(step.quota.cpus)
+            pair |= {"full": log, "bias": bias, "throttled": limited["throttled"]}
+            pair["share"] = full["cpu_s"] / full["wall_s"]
+        made.append(pair)
+    return made
