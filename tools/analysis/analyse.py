@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -136,8 +136,15 @@ def _associated(steps: PartialAnalysis, question: AnalysisOptions) -> Associatio
 
 def columns(design: Observations) -> Columns:
     """Hand the columns of a table to the search."""
-    same = {field.name: getattr(design, field.name) for field in fields(Columns)}
-    return Columns(**{**same, "most_us": design.most_us if design.unit == "s" else {}})
+    return Columns(
+        names=design.names,
+        values=design.values,
+        levels=design.levels,
+        rates=design.rates,
+        groups=design.groups,
+        settings=design.settings,
+        most_us=design.most_us if design.unit == "s" else {},
+    )
 
 
 def divisors(design: Observations) -> tuple[FloatArray | None, tuple[str, ...]]:

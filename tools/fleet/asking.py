@@ -98,25 +98,33 @@ def _tell_apart(hosts: list[Host]) -> None:
             host.name = f"{host.first.host}@{host.workers[0].partition('://')[2].rpartition(':')[0]}"
 
 
+def ask_hosts(link: Link, hosts: Mapping[str, Host], order: Order, limit_s: float) -> dict[str, HostAnswer]:
+    """Have each host that has a worker do an order; where no answer comes, the reason is its error.
+
+    `limit_s` is for the order itself: another benchmark may be measuring there.
+    """
+    there = link.workers()
+    living = {name: [worker for worker in host.workers if worker in there] for name, host in hosts.items()}
+    by_worker = {workers[0]: name for name, workers in living.items() if workers}
+    limit_s += order.patience_s
+    asked, given = {worker: there[worker] for worker in by_worker}, (order.model_dump_json(), limit_s)
+    return {
+        by_worker[worker]: HostAnswer(error=its.lost) if its.lost else HostAnswer.model_validate_json(its.value)
+        for worker, its in ask_all(link, asked, deliver, given, limit_s + GRACE_S).items()
+    }
+
+
 def look_at(link: Link, hosts: list[Host], order: Order) -> None:
     """Ask each host what can be run and measured there; what is wrong becomes its problem."""
-    limit_s = GRACE_S + order.patience_s + (order.subject.timeout_s or LONGEST_S) * order.trial
-    asked = {host.workers[0]: host for host in hosts if not host.problems}
-    known = link.workers()
-    order_text = order.model_dump_json()
-    here = {worker: known[worker] for worker in asked if worker in known}
-    for worker in asked.keys() - here.keys():
-        asked[worker].problems.append("its worker has gone: start it again")
-    for worker, landed in ask_all(link, here, deliver, (order_text, limit_s), limit_s + GRACE_S).items():
-        _take(asked[worker], landed)
-
-
-def _take(host: Host, landed: Landed) -> None:
-    answer = HostAnswer.model_validate_json(landed.value) if not landed.lost else HostAnswer(error=landed.lost)
-    wrong = answer.error or (answer.sight.program if answer.sight else "")
-    if wrong:
-        host.problems.append(wrong.rstrip("."))
-        return
-    assert answer.sight is not None
-    known = host.sight.layers if host.sight else {}
-    host.sight = answer.sight.model_copy(update={"layers": {**known, **answer.sight.layers}})
+    asked = {host.name: host for host in hosts if not host.problems}
+    limit_s = GRACE_S + (order.subject.timeout_s or LONGEST_S) * order.trial
+    answers = ask_hosts(link, asked, order, limit_s)
+    for name, host in asked.items():
+        answer = answers.get(name, HostAnswer(error="its worker has gone: start it again"))
+        wrong = answer.error or (answer.sight.program if answer.sight else "")
+        if wrong:
+            host.problems.append(wrong.rstrip("."))
+            continue
+        assert answer.sight is not None
+        known = host.sight.layers if host.sight else {}
+        host.sight = answer.sight.model_copy(update={"layers": {**known, **answer.sight.layers}})

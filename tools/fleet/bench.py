@@ -27,10 +27,9 @@ from ..study.design import StudyDesign, StudyScope, one_design, one_warm_up
 from ..study.setting import StudySetting
 from ..study.warm_up import WarmUpRun, left_out
 from ..subject import Subject
-from .asking import GRACE_S, LONGEST_S, ask_all, look_at
+from .asking import GRACE_S, LONGEST_S, ask_hosts, look_at
 from .engine import Fleet
 from .host import HostAnswer
-from .station import deliver
 
 PROOF_RUNS = 10
 """A proof takes a few runs."""
@@ -148,19 +147,11 @@ class HostsChange:
 
 def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dict[str, HostAnswer]:
     """Give the answers by host, sorted; raise VgoError where a host refuses."""
-    order = fleet.order.model_copy(update=dict(asked)).model_dump_json()
-    there = fleet.link.workers()
-    living = {host: [worker for worker in its.workers if worker in there] for host, its in fleet.hosts.items()}
-    by_worker = {workers[0]: host for host, workers in living.items() if workers}
-    limit_s += fleet.order.patience_s  # another one may be measuring there
-    asking = {worker: there[worker] for worker in by_worker}
-    landed = ask_all(fleet.link, asking, deliver, (order, limit_s), limit_s + GRACE_S)
-    answers: dict[str, HostAnswer] = {}
-    for worker, host in sorted(by_worker.items(), key=lambda item: item[1]):
-        its = landed[worker]
-        answers[host] = HostAnswer(error=its.lost) if its.lost else HostAnswer.model_validate_json(its.value)
-        if answers[host].error:
-            raise VgoError(f"On {host}: {answers[host].error}")
+    order = fleet.order.model_copy(update=dict(asked))
+    answers = dict(sorted(ask_hosts(fleet.link, fleet.hosts, order, limit_s).items()))
+    for host, answer in answers.items():
+        if answer.error:
+            raise VgoError(f"On {host}: {answer.error}")
     if not answers:
         raise VgoError("No host is left: start workers again.")
     return answers

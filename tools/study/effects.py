@@ -209,15 +209,13 @@ def reservation(design: StudyDesign, times: TIMES, runs: Runs, alpha: float) -> 
     everything = next((step for step in steps if step.spare == 0), None)
     if everything is None or len(steps) < 2:
         return Reservation(steps=tuple(steps), enough=None, answer="")
-    judged = _held_against(everything, steps, times, alpha)
-    steps = [step.model_copy(update={"against_all": judged.get(step.cores)}) for step in steps]
+    steps = _held_against("against_all", everything, steps, steps, times, alpha)
     less = [step for step in steps if step.against_all and step.against_all.direction == "less"]
     if not less:
         return Reservation(steps=tuple(steps), enough=None, answer=_none(steps))
     enough = min(less, key=lambda step: step.spare)
     beyond = [step for step in steps if step.spare > enough.spare]
-    judged = _held_against(enough, [enough, *beyond], times, alpha)
-    steps = [step.model_copy(update={"against_enough": judged.get(step.cores)}) for step in steps]
+    steps = _held_against("against_enough", enough, beyond, steps, times, alpha)
     return Reservation(steps=tuple(steps), enough=enough.spare, answer=_answer(enough, steps))
 
 
@@ -235,10 +233,16 @@ def _steps(design: StudyDesign, runs: Runs) -> list[CoreReservation]:
 
 
 def _held_against(
-    first: CoreReservation, steps: Sequence[CoreReservation], times: TIMES, alpha: float
-) -> dict[int, Against]:
-    judged = held_against(first.setting, [step.setting for step in steps], times, alpha)
-    return {step.cores: judged[step.setting] for step in steps if step.setting in judged}
+    name: str,
+    first: CoreReservation,
+    others: Sequence[CoreReservation],
+    steps: Sequence[CoreReservation],
+    times: TIMES,
+    alpha: float,
+) -> list[CoreReservation]:
+    """Put into a field of the other ones how they compare with the first; give all steps."""
+    judged = held_against(first.setting, [step.setting for step in others], times, alpha)
+    return [step.model_copy(update={name: judged.get(step.setting)}) if step in others else step for step in steps]
 
 
 def _none(steps: Sequence[CoreReservation]) -> str:

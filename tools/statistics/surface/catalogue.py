@@ -49,10 +49,8 @@ class Hybrid:
 
     def predict(self, x: FloatArray) -> FloatArray:
         """Average the members by their weights."""
-        total = np.zeros(len(x))
-        for name, weight in self.weights.items():
-            total += weight * self.members[name].predict(x)
-        return total
+        told = [self.members[name].predict(x) for name in self.weights]
+        return np.array(list(self.weights.values())) @ np.array(told)
 
 
 @dataclass(frozen=True)
