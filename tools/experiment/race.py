@@ -10,6 +10,7 @@ runs: the level that is left with the least spread has been chosen by them, and 
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,15 +68,8 @@ class Elimination:
 
 def looks(rounds: int) -> tuple[int, ...]:
     """After how many rounds levels are looked at: 20, doubled again and again, and the last."""
-    return tuple(_doubled(rounds))
-
-
-def _doubled(rounds: int) -> Iterator[int]:
-    look = FIRST_LOOK
-    while look < rounds:
-        yield look
-        look *= 2
-    yield rounds
+    doubled = (FIRST_LOOK << times for times in itertools.count())
+    return (*itertools.takewhile(lambda look: look < rounds, doubled), rounds)
 
 
 def eliminated(table: RunTable, racing: tuple[str, ...], rule: Elimination) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -107,22 +107,12 @@ def _described(name: str, rows: Sequence[Row], judged: Against | None) -> Spread
     if values.size < LEAST_RUNS:
         return counts
     found = summarise(values)
-    sd_interval = log_sd_interval(values) if values.size >= LEAST_BOUNDED else None
-    over = abs(found.mean) or None
-    return counts.model_copy(
-        update={
-            "mean": found.mean,
-            "sd": found.sd,
-            "sd_interval": sd_interval,
-            "cv": found.cv,
-            "cv_interval": IntervalEstimate(low=sd_interval.low / over, high=sd_interval.high / over)
-            if sd_interval and over
-            else None,
-            "minimum": found.minimum / found.mean if over else None,
-            "maximum": found.maximum / found.mean if over else None,
-            "cpus_busy": _busy(rows),
-        }
-    )
+    told: dict[str, Any] = {"mean": found.mean, "sd": found.sd, "cv": found.cv, "cpus_busy": _busy(rows)}
+    told["sd_interval"] = sd = log_sd_interval(values) if values.size >= LEAST_BOUNDED else None
+    if over := abs(found.mean):
+        told |= {"minimum": found.minimum / found.mean, "maximum": found.maximum / found.mean}
+        told["cv_interval"] = IntervalEstimate(low=sd.low / over, high=sd.high / over) if sd else None
+    return counts.model_copy(update=told)
 
 
 def _busy(rows: Sequence[Row]) -> float | None:

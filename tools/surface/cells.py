@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -141,7 +141,14 @@ def _tell(notes: list[str], count: int, why: str) -> None:
         notes.append(f"{count} {why}: left out.")
 
 
-RESPONSES = ("sd", "cv", "variance", "mean", "median")
+_MEASURES: Mapping[str, Callable[[FloatArray], float]] = {
+    "sd": lambda runs: float(runs.std(ddof=1)),
+    "cv": lambda runs: float(runs.std(ddof=1) / abs(runs.mean())) if runs.mean() else np.nan,
+    "variance": lambda runs: float(runs.var(ddof=1)),
+    "mean": lambda runs: float(runs.mean()),
+    "median": lambda runs: float(np.median(runs)),
+}
+RESPONSES = tuple(_MEASURES)
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _FEWEST = {"sd": 2, "cv": 2, "variance": 2}
 _FROM = {"variance": ("variance", "sd"), "sd": ("variance", "sd"), "cv": ("cv",), "mean": ("mean",)}
@@ -190,14 +197,7 @@ def _converted(values: FloatArray, given: str, name: str, cells: CellOutcomes) -
     return values**2 if given == "sd" and name == "variance" else values
 
 
-def _of(outcome: FloatArray, name: str) -> float:
-    quantile = _QUANTILE.fullmatch(name)
-    if quantile:
-        return float(np.quantile(outcome, float(quantile[1]) / 100))
-    if name in ("mean", "median"):
-        return float(getattr(np, name)(outcome))
-    sd = float(outcome.std(ddof=1))
-    if name == "cv":
-        mean = abs(float(outcome.mean()))
-        return sd / mean if mean else np.nan
-    return sd if name == "sd" else sd**2
+def _of(runs: FloatArray, name: str) -> float:
+    if quantile := _QUANTILE.fullmatch(name):
+        return float(np.quantile(runs, float(quantile[1]) / 100))
+    return _MEASURES[name](runs)

@@ -131,28 +131,26 @@ def _part(cells: CellOutcomes, places: IntArray) -> CellOutcomes:
     return replace(cells, columns=columns, outcomes=tuple(cells.outcomes[place] for place in places))
 
 
-_TO_SD: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "sd": lambda spread, mean: spread,
-    "variance": lambda spread, mean: np.sqrt(spread),
-    "cv": lambda spread, mean: spread * np.abs(mean),
-}
-_FROM_SD: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+_SPREADS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "sd": lambda sd, mean: sd,
     "variance": lambda sd, mean: sd**2,
     "cv": lambda sd, mean: sd / np.abs(mean),
 }
+"""Measures of the spread, from the SD and the mean."""
 
 
 def converted(fitted: Fitted, response: str) -> Fitted:
     """Fit the same models to another measure of the spread of the same cells; VgoError where it cannot be had."""
     record = fitted.response.record
     mean = _means(fitted.mean.record, record) if fitted.mean else None
-    if response not in _FROM_SD or record.response not in _TO_SD or not fitted.mean or mean is None or not mean.all():
+    if not {response, record.response} <= _SPREADS.keys() or not fitted.mean or mean is None or not mean.all():
         raise VgoError(
             f"This surface is of the {record.response}: give --minimise {record.response}, or fit one with --response "
             f"{response}."
         )
-    values = _FROM_SD[response](_TO_SD[record.response](np.array(record.values), mean), mean)
+    given = np.array(record.values)
+    sd = {"sd": given, "variance": np.sqrt(given), "cv": given * np.abs(mean)}[record.response]
+    values = _SPREADS[response](sd, mean)
     told = record.model_copy(
         update={
             "response": response,

@@ -21,8 +21,7 @@ MOST_SEEN = 1000
 
 def fit_boosting(x: FloatArray, y: FloatArray, seed: int = 1) -> SurfaceModel:
     """Boost small trees, each on a part of the points (Friedman, Computational Statistics & Data Analysis 38, 2002)."""
-    share = min(0.5, MOST_SEEN / len(y))
-    small = {"n_estimators": 400, "learning_rate": 0.05, "max_depth": 4, "subsample": share}
+    small = {"n_estimators": 400, "learning_rate": 0.05, "max_depth": 4, "subsample": min(0.5, MOST_SEEN / len(y))}
     boosted: SurfaceModel = GradientBoostingRegressor(**small, random_state=seed).fit(x, y)
     return boosted
 
