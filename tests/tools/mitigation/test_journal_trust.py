@@ -35,3 +35,13 @@ def test_an_entry_that_names_no_kernel_setting_writes_nothing(tmp_path: Path) ->
     with pytest.raises(VgoError, match="no kernel setting"):
         restore(folder=tmp_path / "journal")
     assert victim.read_text() == "1"
+
+
+@pytest.mark.parametrize("before", ['"mitigation":', '"path":'])
+def test_an_entry_that_says_more_than_is_known_is_refused(tmp_path: Path, before: str) -> None:
+    folder = tmp_path / "journal"
+    planted(folder, "/proc/sys/vm/swappiness")
+    (entry,) = folder.glob("*.json")
+    entry.write_text(entry.read_text().replace(before, f'"later": 1, {before}', 1))
+    with pytest.raises(VgoError, match="cannot be read"):
+        restore(folder=folder)
