@@ -23,9 +23,9 @@ def experiment_in(folder: Path) -> str:
     path = folder / REQUEST
     try:
         kind = json.loads(path.read_bytes())["kind"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         kind = None
-    return kind if kind in KINDS else "experiment" if path.is_file() else ""
+    return kind if isinstance(kind, str) and kind in KINDS else "experiment" if path.is_file() else ""
 
 
 def serves(folder: Path) -> str:

@@ -77,7 +77,7 @@ def listed(folder: Path) -> ListedRun:
     """Describe one run without reading its middle, and say what is the matter with one that cannot be opened."""
     found = _recorded(folder)
     if kind := experiment_in(folder):
-        return found._replace(state="experiment", note=f"A {kind}: {serves(folder)}.")
+        return found._replace(state="experiment", note=f"{kind.capitalize()}: {serves(folder)}.")
     if is_held(folder):
         return found._replace(state="going on", note="Another vgo-agent works on it: it can be watched.")
     return found
@@ -125,7 +125,7 @@ def _format(first: bytes) -> int:
     """Format that the first line of a transcript names, whatever else is in it; 0: none."""
     try:
         written = json.loads(first)["body"]["format"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return 0
     return written if isinstance(written, int) else 0
 

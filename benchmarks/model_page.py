@@ -70,7 +70,7 @@ def page(counted: list[Decisions], said: Said, large: Large | None, limits: list
         "",
         f"{len(said.claims)} answers over the runs of recorded cases, formulated by random weights at temperature 1",
         f"({said.by_templates} more by templates, since the model gave none).",
-        f"It wrote {total(said, 'sentences')} whole sentences; the checker objects to {total(said, 'objected')} of",
+        f"It wrote {total(said, 'sentences')} references; {total(said, 'objected')} of",
         f"them, and to {total(said, 'shown')} of those shown. {total(said, 'dropped')} were dropped (what the end of",
         f"the answer cut is not counted); {total(said, 'numbers')} numbers are not those of their fact;",
         f"{statistics.median(said.seconds):.2f} s an answer.",

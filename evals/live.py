@@ -25,7 +25,7 @@ from ..tools.findings import Findings
 from ..tools.layers_here import named
 from .demo import only_here
 from .recorded.draft import machine_words
-from .scores.live_scores import LiveResults, LiveRow, judged, live_markdown, live_words, skipped
+from .scores.live_scores import PLANNER, LiveResults, LiveRow, judged, live_markdown, live_words, skipped
 from .scores.results import origin, write
 from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload
@@ -121,7 +121,7 @@ def _demo(wish: LiveDiagnosis, command: EvalCommand) -> dict[str, Any]:
 
 
 def _command(wish: LiveDiagnosis, command: EvalCommand) -> list[str]:
-    words = ["demo", wish.workload.name, "--json", "--allow", command.allow or "process"]
+    words = ["demo", wish.workload.name, "--json", "--planner", PLANNER, "--allow", command.allow or "process"]
     words += ["--steady"] if wish.steady else []
     words += ["--budget", f"{command.budget:g}"] if command.budget is not None else []
     words += [word for layer in command.layer for word in ("--layer", layer)]

@@ -1,4 +1,4 @@
-"""An answer: its sentences with what they rest on, the commands that may come next, and who has formulated it."""
+"""An answer: its sentences with what they rest on, the commands that may come next, and who has chosen them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class QuestionAnswer:
             yield f"The model was passed over: {self.passed_over}."
         if added := [one for one in self.spoken if one.added]:
             yield f"{_counted(added)} {_were(added)} added: the question asks for it and the model had left it out."
-        yield f"Formulated by {self.by}."
+        yield "Formulated by templates." if self.by == TEMPLATES else f"Chosen by {self.by} among sentences of ours."
 
 
 _CLAIMED = re.compile(r"\d\s*(%|x\b|percent|per cent|times|fold)", re.IGNORECASE)

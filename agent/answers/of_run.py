@@ -103,7 +103,12 @@ def _verdict(evidence: Evidence) -> CitableFact:
     factor = names.of_factor(parts[0].factor, known) if parts else names.NOBODY
     name = names.of_mitigation(key, evidence) if key else factor
     calls = (*evidence.calls("conclude")[-1:], *verdict.evidence)
-    return stated("verdict", name, f"{title(verdict)}; {quoted(headline(verdict), MOST_OF_VERDICT)}", calls)
+    told = f"{title(verdict)}; {quoted(headline(verdict), MOST_OF_VERDICT)}"
+    if proof:
+        # Adjusted for all that was confirmed; the p-value of its batch alone stands with what was tried.
+        level, p = percent(proof.claim.level), p_value(proof.claim.p_value)
+        told += f"; the interval of the {proof.claim.measure} is one of {level}, adjusted {p}"
+    return stated("verdict", name, told, calls)
 
 
 def _baseline(evidence: Evidence) -> Iterator[CitableFact]:

@@ -84,8 +84,11 @@ def read_gguf(path: Path) -> GgufFile:
         raise VgoError(
             f"{path} is cut off: {error}; fetch it again (`vgo-agent model pull` goes on where it stopped)."
         ) from error
+    except OSError as error:
+        raise VgoError(f"{path} cannot be read ({error.strerror}); give a GGUF file.") from error
     except (ArithmeticError, LookupError, ValueError) as error:  # as the library says that a file makes no sense
-        raise VgoError(f"{path} is damaged ({' '.join(str(error).split())[:80]}); fetch it again.") from error
+        why = " ".join(str(error).split())[:80]
+        raise VgoError(f"{path} is damaged, or newer than the gguf package here ({why}); fetch another.") from error
 
 
 def _refuse_other(path: Path) -> None:

@@ -6,6 +6,7 @@ empty arrays behind the end of the file.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ class CutOff(Exception):
 
 class GgufHead(GGUFReader):  # type: ignore[misc]  # mypy does not follow the package
     """What stands before the weights, and where they are; lists of texts are passed over, and only counted."""
+
+    def __init__(self, path: Path) -> None:
+        """Map the file; raises FloatingPointError where a place in it is beyond what 64 bits can say."""
+        with np.errstate(over="raise"):
+            super().__init__(path)
 
     def _get(self, offset: int, dtype: DTypeLike, count: int = 1, override_order: object = None) -> NDArray[Any]:
         """Files of the other byte order are refused before."""

@@ -61,7 +61,7 @@ def profiled_text(one: Profile, path: Path) -> str:
         throttled,
         *(f"No result: {name} ({one.why_missing(name)})" for name in failed),
     )
-    return blocks_text([line for line in lines])
+    return blocks_text(lines)
 
 
 def document(found: MachineComparison, name: str = "machine") -> Document:

@@ -26,7 +26,7 @@ from ..workloads.workload import INTERFERENCE, SHIELDS, Workload
 from .effects import Score, untold_cost
 from .evaluate import LIVE_SD_RATIO
 from .results import Origin, ScoredAnswer, made_by
-from .score import KINDS, claims
+from .score import CLOCK, KINDS, claims
 from .summary import ContestantSummary, summary_of
 from .tables import cell
 
@@ -69,8 +69,9 @@ class LiveResults(Origin):
 
     @property
     def summary(self) -> ContestantSummary:
-        """Sum up the scores of those that were run, as of recorded answers."""
-        return summary_of(PLANNER, [row for row in self.rows if not row.skipped])
+        """Sum up the scores of those that were run, as of recorded answers; but their time is that of the program."""
+        found = summary_of(PLANNER, [row for row in self.rows if not row.skipped])
+        return found.model_copy(update={"scores": {name: one for name, one in found.scores.items() if name != CLOCK}})
 
 
 def skipped(workload: Workload, steady: bool, why: str) -> LiveRow:
@@ -100,8 +101,8 @@ def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple
     machine = (steady or not has_twin(workload)) and _of_the_machine(answer, proof.claim if proof else None)
     if machine:
         reason = "It is what the machine does."
-        scores |= {"verdict": Score(value=1.0, reason=reason)}
-        scores |= {name: Score(value=0.0, reason=reason) for name in ("false_alarm", "harm")}
+        right = {"verdict": 1.0, "alone": 1.0, "false_alarm": 0.0, "harm": 0.0}
+        scores |= {name: Score(value=right[name], reason=reason) for name in right if scores[name].value is not None}
     return _row(
         workload,
         steady,
@@ -133,7 +134,8 @@ def _of_the_machine(answer: ContestAnswer, claim: Claim | None) -> bool:
 def _effect(answer: ContestAnswer, sd: Claim | None, mean: Claim | None, truth: Truth) -> dict[str, Score]:
     """Score what the claimed mitigation did in its own runs; where none is claimed, nothing was changed."""
     left = sd.ratio if sd else None if answer.mitigation else 1.0
-    gain = Score(value=left, reason=f"{answer.mitigation or 'No mitigation'} is claimed.")
+    unknown = ", and the ratio of its SDs is not known" if left is None else ""
+    gain = Score(value=left, reason=f"{answer.mitigation or 'No mitigation'} is claimed{unknown}.")
     return {
         "sd_ratio": gain if truth.accepted else Score(value=None, reason="No mitigation is known to help."),
         "untold_cost": untold_cost(answer, mean.ratio if mean else None, lower_is_better=True),
@@ -153,6 +155,10 @@ def _scored(name: str, score: str) -> LiveColumn:
     return LiveColumn(name, lambda row: _word(row.value(score)), KINDS[score].words)
 
 
+def _cured(row: LiveRow) -> str:
+    return _word(row.value("mitigation")) if row.answer.mitigation else ABSENT
+
+
 COLUMNS = (
     LiveColumn("workload", lambda row: row.case),
     LiveColumn("verdict", lambda row: "not run" if row.skipped else row.answer.verdict or "none"),
@@ -169,7 +175,9 @@ COLUMNS = (
     LiveColumn("mitigation", lambda row: row.answer.mitigation or ABSENT),
     LiveColumn(
         "cures",
-        lambda row: "harmful" if row.value("harm") else _word(row.value("mitigation")) if row.sd else ABSENT,
+        lambda row: (
+            "harmful" if row.value("harm") else _word(row.value("mitigation")) if row.answer.mitigation else ABSENT
+        ),
         "the mitigation is known to cure the workload; `harmful`: it was measured not to help",
     ),
     LiveColumn(

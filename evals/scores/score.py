@@ -169,7 +169,7 @@ def _evidence(answer: ContestAnswer) -> Score:
         return Score(value=None, reason="It leaves no transcript.")
     if answer.evidence:
         return _no(" ".join(answer.evidence))
-    return _yes("What the verdict rests on is cited and says so, and every number that is looked at is a tool's.")
+    return _yes("What the verdict rests on is cited, and every number that is looked at is a tool's.")
 
 
 def _spent(answer: ContestAnswer) -> dict[str, Score]:
@@ -245,7 +245,7 @@ KINDS: dict[str, ScoreKind] = {
     "mean_ratio": ScoreKind("geometric", False, "", "the same of the mean"),
     "untold_cost": ScoreKind("rate", False, "untold cost", "the mean got more than 5 % worse, and no warning says so"),
     "evidence": ScoreKind(
-        "rate", True, "evidence", "what the verdict rests on is cited and says so; the report's numbers are tools'"
+        "rate", True, "evidence", "what the verdict rests on is cited; the report's numbers are tools'"
     ),
     "replay": ScoreKind("rate", True, "replay", "answered again, the same seed gave the same transcript"),
     "runs": ScoreKind("median", False, "runs", "recorded runs used"),

@@ -105,7 +105,7 @@ def in_use(groups: Mapping[str, list[Path]]) -> Iterator[FileSource]:
     for controller, use, limit in MEMORY:
         for folder in groups.get(controller, []):
             said = text_of(folder / limit)
-            if said.isdigit() and 0 < int(said) < NO_LIMIT:
+            if said.isdigit() and 0 < int(said) < NO_LIMIT and text_of(folder / use):
                 yield FileSource(folder / use, partial(share_of, int(said)), grows=False)
 
 

@@ -155,6 +155,11 @@ class FileColumns(TwoReadings[list[bytes | None]]):
                 values[name] = part if before is None else before + part if source.grows else max(before, part)
         return {name: value for name, value in values.items() if not math.isnan(value)}
 
+    def after(self) -> None:
+        """Read again what counts."""
+        pairs = zip(self._sources, self._files, strict=True)
+        self._now = [file.read() if source.grows else None for source, file in pairs]
+
     def _read(self) -> list[bytes | None]:
         return [file.read() for file in self._files]
 

@@ -202,10 +202,15 @@ def totals(tasks: Sequence[EndedTask]) -> dict[str, float]:
             values[f"delay.{name}_count"] = float(sum(count for count, _ in pairs))
             values[f"delay.{name}_ms"] = sum(spent for _, spent in pairs) / 1e6
             if name == "cpu":
-                values["delay.cpu_most_ms"] = max(spent for _, spent in pairs) / 1e6
+                values["delay.cpu_most_ms"] = max((spent for _, spent in pairs), key=_nan_last) / 1e6
     if version >= LONGEST_WAIT_SINCE:
-        values["delay.cpu_longest_ms"] = max(NUMBER.unpack_from(t.record, LONGEST_WAIT)[0] for t in tasks) / 1e6
+        longest = max(NUMBER.unpack_from(task.record, LONGEST_WAIT)[0] for task in tasks) / 1e6
+        values["delay.cpu_longest_ms"] = longest if longest <= values["delay.cpu_ms"] else math.nan
     return values
+
+
+def _nan_last(value: float) -> tuple[bool, float]:
+    return math.isnan(value), value
 
 
 def _possible(task: EndedTask, kind: DelayField) -> tuple[float, float]:

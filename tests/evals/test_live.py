@@ -196,7 +196,8 @@ def shielded(
 def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, steady: bool) -> None:
     named = judged(workload, steady, said(verdict=unproved("other_processes")))
     for row in (named, shielded(workload, steady)):
-        assert (values(row, "verdict", "false_alarm"), row.machine) == ([1, 0], True)
+        assert (values(row, "verdict", "alone", "false_alarm"), row.machine) == ([1, 1, 0], True)
+        assert row.value("harm") == (0 if truth_of_workload(workload.name, steady).must_not_help else None)
         assert table(row)[0][2] == "machine"
     assert "the verdict is one that is right: 100 % [21, 100] of 1" in summed_up(results(named))
     assert "what the machine does: 1" in summed_up(results(named))

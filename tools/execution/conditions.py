@@ -45,6 +45,8 @@ ON_THREAD = attrgetter(
     "affinity", "directory", "timer_slack_ns", "io_class", "fixed_layout", "thp_disable", "limits", "groups"
 )
 """Conditions of a launch that are set on the calling thread."""
+NOT_ON_THREAD = ON_THREAD(Launch((), {}))
+"""Of a launch that asks for none."""
 SPIN_GRACE_S = 5.0
 """Past the limit of its run the kernel itself ends a real-time task that has used its CPU all along."""
 
@@ -90,7 +92,7 @@ def asking_for(condition: str) -> Iterator[None]:
 
 def needs_thread(launch: Launch) -> bool:
     """Tell whether any condition must be set on the calling thread."""
-    return ON_THREAD(launch) != ON_THREAD(Launch((), {})) or real_time(launch)
+    return ON_THREAD(launch) != NOT_ON_THREAD or real_time(launch)
 
 
 def real_time(launch: Launch) -> bool:

@@ -66,10 +66,11 @@ class Expected(Frozen):
 
         Of a small baseline that is much less than `chance`, which holds the sum of failures for given.
         """
+        import numpy as np
         from scipy.stats import binom
 
-        rates = (place / RATES for place in range(1, RATES))
-        return max(rate**runs * float(binom.cdf(self.failed, self.runs, rate)) for rate in rates)
+        rates = np.arange(1, RATES) / RATES
+        return float((rates**runs * binom.cdf(self.failed, self.runs, rates)).max())
 
     def and_also(self, other: Expected) -> Expected:
         """Take further runs of the baseline in."""

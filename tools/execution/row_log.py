@@ -64,11 +64,12 @@ class RowLog(RowsInMemory):
 
     def drop(self, rows: Sequence[Row]) -> None:
         """Forget rows of it, on the disk too; a kill leaves all rows or none of these."""
-        super().drop(rows)
+        gone = set(map(id, rows))
         with self._writing():
-            write(self._path, _lines(self.rows))
+            write(self._path, _lines(row for row in self.rows if id(row) not in gone))
             self._file.close()
             self._file = self._opened()
+        super().drop(rows)
 
     def close(self) -> None:
         """Close the file, with all rows on the disk; it stays until the call's table is stored."""

@@ -44,6 +44,11 @@ class Watched:
     seen: Callable[[Run], Seen]
     runs: list[Seen] = field(default_factory=list)
 
+    @property
+    def over(self) -> bool:
+        """Whether the budget of the runs is used up."""
+        return self.starts.over
+
     def run(
         self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
     ) -> Run:

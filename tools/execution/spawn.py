@@ -73,6 +73,9 @@ class Prepared(NamedTuple):
 class Spawner:
     """Starts runs one after another from one thread; opened once for all runs of a session."""
 
+    over = False
+    """It knows of no budget."""
+
     def __init__(self) -> None:
         """Open the files that every run uses, have a watchdog, and become the process that inherits orphans."""
         stand_by(journal_folder())

@@ -25,6 +25,11 @@ class Through:
     ways: Ways
     deadline: Deadline = NEVER
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left of the budget."""
+        return self.deadline.over
+
     def run(
         self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
     ) -> Run:

@@ -157,7 +157,7 @@ def restore_entry(path: Path) -> bool:
             continue
         try:
             returned = put_group_back(files, SavedKnob(**group), entry["applied"] and not group["coupled"])
-        except VgoError:  # told by `vgo-agent restore`, which meets it again
+        except (VgoError, TypeError):  # told by `vgo-agent restore`, which meets it again
             done = False
         else:
             said += [returned.said] if returned else []

@@ -29,6 +29,10 @@ _TO_THE_END = ("verify.ranks",)
 class Starts(Protocol):
     """What `prove` needs of a spawner."""
 
+    @property
+    def over(self) -> bool:
+        """Whether the budget of the runs is used up."""
+
     def run(
         self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
     ) -> Run:
@@ -104,7 +108,9 @@ def prove(mitigation: Mitigation, launch: Launch, spawner: Starts, timeout_s: fl
         best = {name: check if check.passed else _better(check, seen[name]) for name, check in best.items()}
         spent_ns, attempts = spent_ns + run.wall_ns, attempts + 1
         seen_ns += run.wall_ns * any(check.seen != ENDED for check in seen.values())
-        if seen_ns > _LONG_ENOUGH_NS or spent_ns > _LONGEST_NS or attempts == _MOST_ATTEMPTS or run.timed_out:
+        if seen_ns > _LONG_ENOUGH_NS or spent_ns > _LONGEST_NS or attempts == _MOST_ATTEMPTS:
+            break
+        if run.timed_out or spawner.over:
             break
     slack = "apply.spawn.timer_slack_ns"
     if slack in best and best[slack].seen.startswith(UNREADABLE):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import FloatArray, IntArray
@@ -101,6 +100,8 @@ def _texts(cells: Sequence[Any]) -> Any:
 
 def ranks_csv(rows: RankRows) -> bytes:
     """Write one line a run and rank; a cell that is not known is empty."""
+    import pandas as pd  # half a second, which who writes no table can spare
+
     runs, ranks = rows.own_s.shape
     cells = {
         "run": np.repeat(rows.runs, ranks),

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from .values import BoolArray, FloatArray, IntArray
 
 
 def centred_ranks(columns: FloatArray) -> FloatArray:
     """Twice the average rank in each column, less n + 1: whole numbers, so that sums are exact on any machine."""
-    return np.asfortranarray(ranks_of(columns))
+    ranks = np.empty(columns.shape, order="F")
+    for place in range(columns.shape[1]):
+        ranks[:, place] = ranks_of(columns[:, place])
+    return ranks
 
 
 def ranks_of(column: FloatArray) -> FloatArray:
-    """Rank as `centred_ranks` does, shape (n,) or, each column alone, (n, columns)."""
-    return np.asarray(2 * rankdata(column, axis=0) - (column.shape[0] + 1))
+    """Rank one column as `centred_ranks` does, shape (n,)."""
+    n = column.size
+    order = np.argsort(column)
+    ascending = column[order]
+    starts = np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1])))
+    ranks = np.empty(n)
+    if starts.size == n:
+        ranks[order] = np.arange(1 - n, n + 1, 2)
+    else:
+        ends = np.append(starts[1:], n)
+        ranks[order] = np.repeat(starts + ends - n, ends - starts)
+    return ranks
 
 
 def auc(columns: FloatArray, classes: ArrayLike) -> FloatArray:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from vgo_agent.agent.answers.checker import objections
-from vgo_agent.agent.report.numbers import p_value
+from vgo_agent.agent.report.numbers import p_value, percent
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.claim import interval
 
@@ -66,7 +66,8 @@ def test_the_verdict_is_the_headline_and_then_come_the_numbers_of_what_helped(ta
     assert "CPU migrations" in first and "confirmed by an independent batch of randomised pairs" in first
     for claim in (concluded.claim, concluded.mean):
         assert interval(claim).replace("[", "(").replace("]", ")") in first
-    assert interval(concluded.sd) in second and p_value(concluded.claim.p_value) in second
+    assert f"is one of {percent(concluded.claim.level)}, adjusted {p_value(concluded.claim.p_value)}" in first
+    assert interval(concluded.sd) in second
 
 
 def test_runs_that_are_all_equal_are_not_said_to_scatter(talk) -> None:

@@ -52,7 +52,7 @@ def test_whatever_a_model_chooses_among_what_may_be_written_stands(talk, questio
     answer = talk(speaker=obedient(seed)).ask(question)
     assert objections(answer.prose, answer.facts) == []
     assert answer.by == "dice" and not answer.dropped and not answer.passed_over
-    assert "Formulated by dice." in answer.text()
+    assert "Chosen by dice among sentences of ours." in answer.text()
 
 
 def test_what_answers_directly_is_said_even_where_the_model_leaves_it_out(talk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import struct
@@ -84,6 +85,14 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path: Path, model: Path) -> None
         said = refused(path)
         assert "is cut off: it has" in said or "is damaged" in said
     assert f"{len(whole) - 1:,} of {len(whole):,} bytes" in said
+
+
+def test_a_file_that_cannot_be_mapped_is_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(np, "memmap", no_room)
+    assert "cannot be read (Cannot allocate memory)" in refused(model)
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

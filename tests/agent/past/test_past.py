@@ -63,6 +63,16 @@ def test_a_damaged_folder_says_how_to_learn_more(run: Path) -> None:
     assert one.state == "broken" and f"vgo-agent verify {run}" in one.note
 
 
+@pytest.mark.parametrize("file", ["transcript.jsonl", "experiment.json"])
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"kind": ["sweep"], "body": []}', "\0", '"'], ids=str.__len__)
+def test_whatever_stands_in_a_folder_the_others_are_listed(run: Path, file: str, text: str) -> None:
+    odd = run.parent / "odd"
+    odd.mkdir()
+    (odd / file).write_text(text)
+    states = {Path(one.folder).name: one.state for one in history(run.parent)}
+    assert states == {run.name: "finished", "odd": "broken" if file == "transcript.jsonl" else "experiment"}
+
+
 def test_a_folder_that_is_no_run_and_one_that_never_began(tmp_path: Path) -> None:
     (tmp_path / "vgo-runs" / "other").mkdir(parents=True)
     (tmp_path / "vgo-runs" / "early").mkdir()

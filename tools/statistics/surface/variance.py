@@ -248,11 +248,13 @@ def shares(
     `surface` takes points of shape (points, settings) between 0 and 1, uniform. Estimates can fall a little outside
     0 to 1, or alone above total: they are clipped, and 0 where nothing varies.
     """
-    laws: Any = [uniform()] * len(names)
+    count = len(names)
+    # scipy takes two settings or more, so a single one has another beside it, which does nothing.
+    laws: Any = [uniform()] * max(count, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = sobol_indices(func=lambda points: surface(points.T), n=drawn, dists=laws, rng=seed)
+        found = sobol_indices(func=lambda points: surface(points.T[:, :count]), n=drawn, dists=laws, rng=seed)
     alone, total = (np.clip(np.nan_to_num(one), 0.0, 1.0) for one in (found.first_order, found.total_order))
     return tuple(
         Share(setting=name, alone=float(first), total=float(max(first, both)))
-        for name, first, both in zip(names, alone, total, strict=True)
+        for name, first, both in zip(names, alone[:count], total[:count], strict=True)
     )

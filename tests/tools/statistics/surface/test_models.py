@@ -99,8 +99,14 @@ def test_shares_of_a_known_surface() -> None:
         assert 0 <= one.alone <= one.total <= 1
 
 
-def test_a_flat_surface_has_no_shares() -> None:
-    assert [one.total for one in shares(lambda u: np.ones(len(u)), ["a", "b"], 1)] == [0, 0]
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_a_flat_surface_has_no_shares(names: str) -> None:
+    assert [one.total for one in shares(lambda u: np.ones(len(u)), list(names), 1)] == [0] * len(names)
+
+
+def test_a_single_setting_has_all_of_the_variance() -> None:
+    (one,) = shares(lambda u: u[:, 0] ** 2, ["a"], 1)
+    assert (one.alone, one.total) == pytest.approx((1, 1), abs=0.03)
 
 
 def test_the_hybrid_is_among_the_models() -> None:
