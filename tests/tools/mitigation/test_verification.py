@@ -105,9 +105,22 @@ def test_runs_that_end_before_they_are_seen_say_nothing_for_a_while(
         return Run(wall_ns=30_000_000, exit_code=0, counters={})
 
     launch = Launch(argv=("/bin/true",), environment={"PATH": os.environ["PATH"]})
-    (check,) = prove(one(apply={"environment": launch.environment}), launch, Mock(run=run))
+    (check,) = prove(one(apply={"environment": launch.environment}), launch, Mock(run=run, over=False))
     assert check.passed is passed
-    assert next(attempts) < 400
+    assert 150 < next(attempts) < 400
+
+
+def test_a_proof_ends_with_the_budget(one: Callable[..., Mitigation]) -> None:
+    spawner, runs = Mock(over=False), itertools.count(1)
+
+    def run(_: Launch, *, on_started: Callable[[int], None], **__: object) -> Run:
+        on_started(GONE)
+        spawner.over = next(runs) == 5
+        return Run(wall_ns=1_000_000, exit_code=0, counters={})
+
+    spawner.run = run
+    (check,) = prove(one(apply={"environment": {"A": "1"}}), Launch(("/bin/true",), {"A": "1"}), spawner)
+    assert not check.passed and next(runs) == 6
 
 
 def test_the_work_of_a_child_counts_as_the_program_s(one: Callable[..., Mitigation], spawner: Spawner) -> None:
