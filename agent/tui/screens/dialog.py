@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from collections.abc import Callable
+from typing import ClassVar, ParamSpec, TypeVar
 
+from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 Given = TypeVar("Given")
+Shown = ParamSpec("Shown")
+
+
+def show_from_thread(
+    screen: Screen[Given], show: Callable[Shown, object], *args: Shown.args, **kwargs: Shown.kwargs
+) -> None:
+    """Call `show` in the thread of the app, unless the screen was left while its worker looked for what to show."""
+    if screen.is_attached:
+        app: App[object] = screen.app
+        app.call_from_thread(lambda: show(*args, **kwargs) if screen.display else None)
 
 
 class Dialog(ModalScreen[Given]):

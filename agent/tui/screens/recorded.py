@@ -19,7 +19,7 @@ from ...look.of_session import figures_of
 from ...terminal import printable, speaks_unicode
 from ..widgets.figure_view import FigureView
 from ..widgets.keys import Keys
-from .dialog import Dialog
+from .dialog import Dialog, show_from_thread
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -60,7 +60,7 @@ class RecordedScreen(Dialog[None]):
             given = self._session.desk.ask("recorded", paths=self._paths, metric=self._metric)
         except VgoError as error:
             given = {"headline": str(error), "words": "", "header": [], "rows": [], "arms": {}, "unit": ""}
-        self.app.call_from_thread(self._show, given)
+        show_from_thread(self, self._show, given)
 
     def _show(self, given: Mapping[str, Any]) -> None:
         self.query_one("#headline", Static).update(Text(printable(given["headline"])))

@@ -14,7 +14,7 @@ from textual.widgets import Markdown
 from ....knowledge.errors import VgoError
 from ...run_folder import RunFolder
 from ..widgets.keys import Keys
-from .dialog import Dialog
+from .dialog import Dialog, show_from_thread
 
 if TYPE_CHECKING:
     from ...desk.desk import Desk
@@ -77,7 +77,10 @@ class SourceScreen(Dialog[None]):
         except VgoError as error:
             found = [{"markdown": str(error)}]
         pages = [self._of_run(), *(one["markdown"] for one in found)]
-        self.app.call_from_thread(self.query_one(Markdown).update, "\n\n".join(filter(None, pages)))
+        show_from_thread(self, self._show, "\n\n".join(filter(None, pages)))
+
+    def _show(self, markdown: str) -> None:
+        self.query_one(Markdown).update(markdown)
 
     def _of_run(self) -> str:
         steps = [step for step in self._view.steps if step.call_id in self._source.get("calls", ())]

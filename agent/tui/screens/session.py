@@ -24,6 +24,7 @@ from ..widgets.header import Header
 from ..widgets.keys import Keys
 from ..widgets.look_pane import LookPane
 from ..widgets.prompt import Prompt, PromptInput
+from .dialog import show_from_thread
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -131,7 +132,7 @@ class SessionScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="look")
     def _look(self) -> None:
         if self.session.look():
-            self.app.call_from_thread(self.draw)
+            show_from_thread(self, self.draw)
 
     def on_cut_kept(self, event: CutKept) -> None:
         self.action_say(f"/label {event.cut!r}")
@@ -156,7 +157,7 @@ class SessionScreen(Screen[None]):
     def _do(self, line: str, events: int) -> None:
         reply = do(self.session, line)
         self.session.look()
-        self.app.call_from_thread(self._reply, line, reply, events)
+        show_from_thread(self, self._reply, line, reply, events)
 
     def _reply(self, line: str, reply: ChatReply, events: int) -> None:
         """Show the answer where the line was said: what it began may be on the screen already."""

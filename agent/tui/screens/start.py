@@ -16,7 +16,7 @@ from ...chat.past_runs import HEADER, row
 from ...history import ListedRun, history
 from ...terminal import printable
 from ..widgets.keys import Keys
-from .dialog import Dialog
+from .dialog import Dialog, show_from_thread
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -70,7 +70,7 @@ class StartScreen(Dialog[str]):
             found, failure = history(self._session.out), ""
         except VgoError as error:
             found, failure = [], str(error)
-        self.app.call_from_thread(self._fill, found, failure)
+        show_from_thread(self, self._fill, found, failure)
 
     def _fill(self, found: list[ListedRun], failure: str = "") -> None:
         self._runs = found
@@ -154,4 +154,4 @@ class StartScreen(Dialog[str]):
 
         reply = do(self._session, line)
         found = history(self._session.out)
-        self.app.call_from_thread(self._fill, found, reply.text)
+        show_from_thread(self, self._fill, found, reply.text)

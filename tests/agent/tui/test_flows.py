@@ -3,19 +3,29 @@
 import asyncio
 import os
 import signal
+import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
+from textual.worker_manager import WorkerManager
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.history import history
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.replay import replay
 from vgo_agent.agent.transcript import Approval, Decision, LimitsChanged, RunEnd, ToolEnd, read
+from vgo_agent.agent.tui.screens import start
 from vgo_agent.agent.tui.screens.approve import ApprovalInput, Approve
 from vgo_agent.agent.tui.screens.budget import BudgetDialog
+from vgo_agent.agent.tui.screens.dialog import Dialog
+from vgo_agent.agent.tui.screens.recorded import RecordedScreen
+from vgo_agent.agent.tui.screens.report import SourceScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
+from vgo_agent.agent.tui.screens.start import StartScreen
 from vgo_agent.agent.tui.widgets.card import Conclusion, ConversationView, StepCard
 from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.prompt import PromptInput
@@ -162,6 +172,33 @@ def worker_of(session: ChatSession) -> int:
     with open("/proc/locks") as table:
         holders = [line.split()[4] for line in table if line.split()[5].endswith(f":{inode}")]
     return int(holders[0])
+
+
+@pytest.mark.parametrize("kind", ["source", "runs", "recorded"])
+def test_a_screen_that_is_left_before_it_has_its_contents_is_left(kind, copied, desk: Desk, monkeypatch) -> None:
+    came = threading.Event()
+    session = ChatSession(desk)
+    session.open(copied)
+    asked, listed = desk.ask, history
+    monkeypatch.setattr(desk, "ask", lambda *args, **about: came.wait() and asked(*args, **about))
+    monkeypatch.setattr(start, "history", lambda out: came.wait() and listed(out))
+    monkeypatch.setattr(WorkerManager, "cancel_node", lambda workers, node: [])  # the worker is ahead of its end
+    opened: dict[str, Callable[[], Dialog[Any]]] = {
+        "source": lambda: SourceScreen(desk, session.view, {"sources": ["x"]}),
+        "runs": lambda: StartScreen(session),
+        "recorded": lambda: RecordedScreen(session, ["no-file.csv"]),
+    }
+
+    async def talk(pilot: Pilot[None]) -> None:
+        below = pilot.app.screen
+        pilot.app.push_screen(opened[kind]())
+        await until(lambda: pilot.app.screen is not below, pilot)
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is below, pilot)
+        came.set()
+        await pilot.app.workers.wait_for_complete()
+
+    on_screen(session, talk)
 
 
 def test_a_question_is_answered_with_references_that_open(copied, desk: Desk) -> None:
