@@ -21,8 +21,8 @@ _EVERYDAY = {
     "list": ("runs", "mitigations", "layers"),
     "ls": ("runs",),
     "open": ("chat",),
-    "optimise": ("tune", "sweep"),
-    "optimize": ("tune", "sweep"),
+    "optimise": ("try", "sweep"),
+    "optimize": ("try", "sweep"),
     "reset": ("restore",),
     "revert": ("restore",),
     "run": ("diagnose", "measure"),
@@ -42,9 +42,12 @@ _FORMER = {
     "import": "analyze FILE --read-only",
     "nodes": "analyze FILE --by node",
     "power": "compare FILE --plan RATIO",
+    "profile": "measure --layer NAME -- COMMAND",
     "ranks": "analyze FILE --by rank",
     "replay": "verify RUN --recompute",
     "search": "explain WORDS",
+    "study": "sweep openmp -- COMMAND",
+    "tune": "try MITIGATION --search PARAM=LEVELS -- COMMAND",
 }
 """What commands that there were before are written as now."""
 
@@ -58,7 +61,7 @@ def instead(words: Sequence[str]) -> str:
     if words[0] in _FORMER:
         return f"write `vgo-agent {_FORMER[words[0]]}`"
     if several := [name for name in COMMANDS if name.partition(" ")[0] == words[0]]:
-        return f"there {'is' if len(several) == 1 else 'are'} {', '.join(several)}"
+        return f"there are {', '.join(several)}"
     texts = {name: f"{name} {command.words}" for name, command in COMMANDS.items()}
     near = near_names(words[0], list(COMMANDS), texts, _EVERYDAY.get(words[0].lower(), ()))
     return did_you_mean(near, "`vgo-agent --help` lists them")

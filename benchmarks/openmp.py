@@ -1,6 +1,6 @@
 """Thread studies of four OpenMP programs of ours: `python benchmarks/openmp.py [--save]`.
 
-Each is built by gcc and, where it is there, by clang, and studied by `vgo-agent study openmp`. --save writes
+Each is built by gcc and, where it is there, by clang, and studied by `vgo-agent sweep openmp`. --save writes
 docs/openmp.md with its pictures. Give it a quiet machine: another load is what such a study measures then.
 """
 
@@ -66,9 +66,9 @@ def studied(name: str, asked: argparse.Namespace) -> Ended:
     binary = ["--binary", f"clang={build(source, clang)}"] if clang else []
     limits = ["--rounds", str(asked.rounds), "--budget", str(asked.budget), "--out", asked.out]
     own = str(build(source, shutil.which("gcc")))
-    words = ["study", "openmp", *limits, *binary, "--metric", "seconds: ([0-9.]+)", "--unit", "s", "--json", "--", own]
+    words = ["sweep", "openmp", *limits, *binary, "--metric", "seconds: ([0-9.]+)", "--unit", "s", "--json", "--", own]
     done = subprocess.run([COMMAND, *words], stdout=subprocess.PIPE, text=True, check=True)
-    shown = f"vgo-agent study openmp --rounds {asked.rounds} --budget {asked.budget:g}"
+    shown = f"vgo-agent sweep openmp --rounds {asked.rounds} --budget {asked.budget:g}"
     shown += " --binary clang=./" + f"{name}.clang" if clang else ""
     return Ended(name, f"{shown} --metric 'seconds: ([0-9.]+)' --unit s -- ./{name}", json.loads(done.stdout))
 

@@ -60,6 +60,6 @@ FILE
 cd "$here"
 # Where n3 alone has a limit that the layer cgroup can see, the hosts differ: layers tells it, and --mixed allows it.
 vgo-agent layers --on on.yaml cgroup -- ./program.py || true
-vgo-agent profile --on on.yaml --mixed --layer cgroup --runs 45 ./program.py
+vgo-agent measure --on on.yaml --mixed --layer cgroup --runs 45 ./program.py
 vgo-agent diagnose --on on.yaml --mixed --layer cgroup --budget 120 --max-mitigations 1 --out "$kept/run" ./program.py
 vgo-agent analyze "$kept"/run/* --by node --save "$kept/nodes"

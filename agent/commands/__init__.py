@@ -45,8 +45,16 @@ COMMANDS = {
         Subcommand(
             "chat", "diagnose in a terminal app: talk, look at the runs as they come, decide", "chat:ChatCommand"
         ),
-        Subcommand("try", "apply one mitigation, prove it, compare in pairs, put it back", "try_:TryCommand"),
-        Subcommand("measure", "run a command until its spread is known, and nothing else", "measure:MeasureCommand"),
+        Subcommand(
+            "try",
+            "apply one mitigation, or search the best level of it, prove it, compare in pairs, put it back",
+            "try_:TryCommand",
+        ),
+        Subcommand(
+            "measure",
+            "run a command until its spread is known, or with metric layers on, and nothing else",
+            "measure:MeasureCommand",
+        ),
         Subcommand(
             "analyze",
             "look for causes in runs that were recorded elsewhere, by machine or rank",
@@ -67,16 +75,14 @@ COMMANDS = {
             "list what can be done about a factor, what applies here, and how to keep it",
             "mitigations:MitigationsCommand",
         ),
-        Subcommand("tune", "search a parameter of a mitigation, and confirm the best level", "tune:TuneCommand"),
-        Subcommand(
-            "study openmp",
-            "say which settings of OpenMP threads make a program steady, and at what cost",
-            "study:StudyCommand",
-        ),
         Subcommand(
             "sweep", "run a command over a space of settings, each until its spread is known", "sweep:SweepCommand"
         ),
-        Subcommand("profile", "run a command with metric layers on, and nothing else", "measure:ProfileCommand"),
+        Subcommand(
+            "sweep openmp",
+            "say which settings of OpenMP threads make a program steady, and at what cost",
+            "study:StudyCommand",
+        ),
         Subcommand(
             "surface",
             "model the spread as a function of settings, and find the steadiest configuration",

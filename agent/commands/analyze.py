@@ -32,7 +32,7 @@ examples:
   vgo-agent analyze trials.csv --mapping trials.yaml --read-only --save trials.parquet
   vgo-agent analyze runs.csv --by node --outcome time_s --margin 0.05 --save fleet
   vgo-agent analyze runs.csv --by node --outcome time_s --condition pinned=no,yes
-  vgo-agent profile --launcher mpirun:ranks=4 --layer mpi --save runs.csv ./solver
+  vgo-agent measure --launcher mpirun:ranks=4 --layer mpi --save runs.csv ./solver
   vgo-agent analyze runs.csv --by rank --save ranks.csv
 
 FILE is CSV (or with other separators, or packed by gzip), Parquet, a SHARP run log, JSON of pyperf, hyperfine or Google

@@ -11,12 +11,13 @@ from ...knowledge.errors import VgoError
 from .options import OfRecordedRuns, chance_option, option, place, words
 
 if TYPE_CHECKING:
+    from ...tools.document import Block
     from ...tools.recorded_comparison.arms import Contrast
     from ...tools.recorded_power import Planned
 
 WHICH, PLAN = "which runs", "how many runs"
 RATIO = "say how many runs show this SD with the cure over SD without: above 0 and below 100, not 1"
-HEADER = ("RUNS", "POWER", "95 %", "EXPERIMENTS")
+HEADER = ("runs", "power", "95 %", "experiments")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +160,8 @@ def _equation(text: str) -> tuple[str, str]:
     return column, value
 
 
-def _planned_words(planned: Planned) -> str:
-    from ..terminal import table
+def _planned_words(planned: Planned) -> list[Block]:
+    from ...tools.document import Note, Statement, Table
 
     power = planned.power
     arms = "pairs" if power.paired else "runs of each arm"
@@ -169,5 +170,8 @@ def _planned_words(planned: Planned) -> str:
     at_most = f"to {power.high}" if power.high else "and more"
     number = f"{power.runs} {arms} ({power.low} {at_most})" if power.runs else f"More {arms} than simulated would"
     rows = [(str(p.runs), f"{p.power:.2f}", f"{p.low:.2f} to {p.high:.2f}", str(p.experiments)) for p in power.curve]
-    lines = [f"{planned.metric}: {number} show {what}, at alpha {power.alpha:g}.", "", table(HEADER, rows)]
-    return "\n".join([*lines, *(["", *planned.notes] if planned.notes else [])])
+    return [
+        Statement(f"{planned.metric}: {number} show {what}, at alpha {power.alpha:g}."),
+        Table(HEADER, rows),
+        *map(Note, planned.notes),
+    ]

@@ -1,4 +1,4 @@
-"""What `explain` says of one entry, before it is laid out."""
+"""What `explain` says of one entry, as an object and in blocks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,15 @@ from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...knowledge.shape import overlap
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
+from ...tools.document import Block, Command, Facts, Listing, Section, Statement, Table
 from ...tools.layers_here import LayerStatus, here
 from ...tools.machine import Machine
 from .alone import this_machine, tried_here
 
+MOST_NAMED = 3
+"""Columns that tell two factors apart."""
 LONGEST_SNIPPET = 220
 """Characters."""
-
-
-class Signal(NamedTuple):
-    """A column that shows a factor."""
-
-    column: str
-    layer: str
-    """Empty: a run says it without a layer."""
-    here: str
 
 
 class EntryExplanation(NamedTuple):
@@ -37,7 +31,82 @@ class EntryExplanation(NamedTuple):
 
     values: dict[str, Any]
     """As JSON."""
-    signals: Sequence[Signal]
+
+    @property
+    def title(self) -> str:
+        """Its name and key."""
+        return f"{self.values['name']}  ({self.values['kind']} {self.values['key']})"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """What it says below its name."""
+        values = self.values
+        own = _of_a_mitigation if values["kind"] == "mitigation" else _of_a_factor
+        column = values.get("column")
+        described = (
+            f"{column['name']} ({column['unit']}, layer {column['layer']}): {column['description']}" if column else ""
+        )
+        notes = [
+            Section(one["title"], (Statement(one["snippet"]), Statement(one["source"]))) for one in values["notes"]
+        ]
+        return (
+            Statement(described),
+            Statement(values["description"]),
+            *own(values),
+            Section("Sources", (Facts(tuple((f"[{n}]", text) for n, text in enumerate(values["references"], 1))),)),
+            Section("Notes on papers", tuple(notes)),
+            Statement(f"Also meant, perhaps: {', '.join(values['also'])}." if values["also"] else ""),
+        )
+
+
+def _of_a_factor(values: Mapping[str, Any]) -> tuple[Block, ...]:
+    signals = [(one["column"], one["layer"] or "-", one["here"]) for one in values["signals"]]
+    confused = tuple(f"{one['name']} ({one['key']}): {_apart(values['key'], one)}" for one in values["confused_with"])
+    cures = [
+        Section(
+            f"{number}. {one['name']}  ({one['key']}, {one['scope']})  {one['sources']}".rstrip(),
+            (Listing(_facts(one, when="When", hurts="It hurts", here="Here")),),
+        )
+        for number, one in enumerate(values["mitigations"], 1)
+    ]
+    return (
+        Section(
+            "How it shows", (Table(("column", "layer", "here"), signals), Facts(tuple(values["not_here"].items())))
+        ),
+        Statement(f"It brings: {', '.join(values['makes'])}." if values["makes"] else ""),
+        Section("Easily confused with", (Listing(confused),)),
+        Section("What to do, in this order", tuple(cures)),
+    )
+
+
+def _apart(key: str, other: Mapping[str, Any]) -> str:
+    only = ((key, other["only_this"]), (other["key"], other["only_other"]))
+    tells = [f"only {name} shows in {', '.join(columns[:MOST_NAMED])}" for name, columns in only if columns]
+    return "; ".join(tells) or "no column tells them apart: try the mitigations of both"
+
+
+def _of_a_mitigation(values: Mapping[str, Any]) -> tuple[Block, ...]:
+    """What it is for, what it does, and whether it can be tried."""
+    facts = _facts(
+        values,
+        scope="Scope",
+        when="When it helps",
+        hurts="When it hurts",
+        here="Here",
+        against="Against",
+        parameters="Parameters",
+        moves="It should lower",
+    )
+    return (
+        *map(Statement, facts),
+        Section("What it changes", (Command("\n".join(values["changes"])),)),
+        Section("What a person does", (Listing(tuple(values["steps"])),)),
+        Section("Next", (Command("\n".join(values["next"])),)),
+    )
+
+
+def _facts(values: Mapping[str, Any], **titles: str) -> tuple[str, ...]:
+    return tuple(f"{title}: {values[key]}" for key, title in titles.items() if values[key])
 
 
 def explained(found: Sequence[str], name: str, known: Knowledge, root: Path) -> EntryExplanation:
@@ -46,34 +115,30 @@ def explained(found: Sequence[str], name: str, known: Knowledge, root: Path) -> 
     machine = this_machine(known, root)
     also = [identity.partition(":")[2] for identity in found[1:]]
     if kind == "mitigation":
-        return EntryExplanation(_of_mitigation(known.mitigations[key], known, machine) | {"also": also}, ())
-    return _of_factor(known.factors[key], name, known, machine, root, also)
+        return EntryExplanation(_of_mitigation(known.mitigations[key], known, machine) | {"also": also})
+    return EntryExplanation(_of_factor(known.factors[key], name, known, machine, root) | {"also": also})
 
 
-def _of_factor(
-    factor: KnownFactor, name: str, known: Knowledge, machine: Machine, root: Path, also: list[str]
-) -> EntryExplanation:
+def _of_factor(factor: KnownFactor, name: str, known: Knowledge, machine: Machine, root: Path) -> dict[str, Any]:
     layers = load_layers()
     signals, why = _shown(factor.signals, layers, root)
     cures = [known.mitigations[key] for key in factor.mitigations]
     sources = _numbered([factor.references, *(cure.references for cure in cures)])
-    values: dict[str, Any] = {
+    return {
         "kind": "factor",
         "key": factor.key,
         "name": factor.name,
         "description": f"{factor.description} {_marks(factor.references, sources)}".strip(),
         "aliases": list(factor.aliases),
         "column": _column(name, factor, layers),
-        "signals": [signal._asdict() for signal in signals],
+        "signals": signals,
         "not_here": why,
         "makes": [known.factors[key].name for key in factor.makes],
         "confused_with": [_other(factor, known.factors[key]) for key in factor.confused_with],
         "mitigations": [_cure(cure, machine, sources) for cure in cures],
         "references": list(sources),
         "notes": _notes((factor.name, *factor.aliases), factor.references),
-        "also": also,
     }
-    return EntryExplanation(values, signals)
 
 
 def _of_mitigation(mitigation: Mitigation, known: Knowledge, machine: Machine) -> dict[str, Any]:
@@ -105,18 +170,21 @@ def _parameter(one: MitigationParameter) -> str:
     return f"{one.name} ({one.description.rstrip('.')}; {default} unless given)"
 
 
-def _shown(signals: Iterable[str], layers: Mapping[str, Layer], root: Path) -> tuple[list[Signal], dict[str, str]]:
+def _shown(
+    signals: Iterable[str], layers: Mapping[str, Layer], root: Path
+) -> tuple[list[dict[str, str]], dict[str, str]]:
     """Find each column's layer, and whether this machine shows it; the reasons by layer."""
     looked: dict[str, LayerStatus] = {}
     found, why = [], dict[str, str]()
     for name in signals:
         layer, column = _listed(name, layers)
         if layer is None or column is None:
-            found.append(Signal(name, "", "yes"))
+            found.append({"column": name, "layer": "", "here": "yes"})
             continue
         state = looked.setdefault(layer.key, here(layer, root, None))
         missing = state.why.get(column.name) or state.why.get("")
-        found.append(Signal(name, layer.key, "no" if missing or state.state == "no" else "yes"))
+        shown = "no" if missing or state.state == "no" else "yes"
+        found.append({"column": name, "layer": layer.key, "here": shown})
         if missing:
             why.setdefault(layer.key, missing)
     return found, why

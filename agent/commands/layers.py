@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...knowledge.errors import VgoError
-from ..terminal import printable, table
+from ..terminal import printable
 from .options import Answering, OfProgram, OnHosts, option, place
 
 if TYPE_CHECKING:
     from ...layers.schema import Layer
+    from ...tools.document import Block
     from ...tools.layers_here import LayerStatus
 
-HEADER = ("LAYER", "HERE", "COLUMNS", "MS/RUN", "", "WHAT IT SHOWS")
-LAUNCHER_HEADER = ("LAUNCHER", "HERE", "WHERE THE PROGRAM RUNS")
-COLUMN_HEADER = ("COLUMN", "UNIT", "ROLE", "HERE", "SOURCE")
-WIDTH = 100
+HEADER = ("layer", "here", "columns", "ms/run", "", "what it shows")
+LAUNCHER_HEADER = ("launcher", "here", "where the program runs")
+COLUMN_HEADER = ("column", "unit", "role", "here", "source")
+MOST_WIDE = 100
 LEAST_IDLE_MS = 0.5
 """Less is the time of a call that does nothing."""
 MOST_NAMED = 6
@@ -98,8 +100,8 @@ be used or differ; --mixed takes those that can be used, as they are. The file o
 
                 spawner = opened.enter_context(Spawner())
             listed = [_look(spec, root, spawner, bool(self.names)) for spec in specs]
-        words = "\n\n".join(map(_detail, listed)) if self.names else _overview(listed)
-        self.answer({"root": str(root), "layers": [_json(one) for one in listed]}, words)
+        blocks = [block for one in listed for block in _detail(one)] if self.names else _overview(listed)
+        self.answer({"root": str(root), "layers": [_json(one) for one in listed]}, blocks)
         return _refused(listed) if self.names else 0
 
     def _trusted(self, file: str) -> int:
@@ -153,24 +155,22 @@ def _look(spec: str, root: Path, spawner: Any, asked: bool) -> ListedLayer:
     return ListedLayer(layer.key, str(path), layer, here(layer, root, spawner))
 
 
-def _overview(listed: Sequence[ListedLayer]) -> str:
+def _overview(listed: Sequence[ListedLayer]) -> list[Block]:
+    from ...tools.document import Listing, Section, Table
+
     launchers = [one for one in listed if one.layer is not None and one.layer.kind == "launcher"]
-    metrics = [one for one in listed if one not in launchers]
-    parts = [_table(HEADER, [_row(one) for one in metrics])]
-    if launchers:
-        parts.append(_table(LAUNCHER_HEADER, [_launcher_row(one) for one in launchers]))
-    reasons = [line for one in listed for line in _reasons(one)]
-    if reasons:
-        parts.append("\n".join(["What is missing, why, and what would bring it:", *reasons]))
-    return "\n\n".join(parts)
+    reasons = tuple(line for one in listed for line in _reasons(one))
+    return [
+        Table(HEADER, _within(HEADER, [_row(one) for one in listed if one not in launchers])),
+        Table(LAUNCHER_HEADER, _within(LAUNCHER_HEADER, [_launcher_row(one) for one in launchers])),
+        Section("What is missing, why, and what would bring it", (Listing(reasons),)),
+    ]
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out rows whose last cell is prose, cut to the width."""
-    import textwrap
-
+def _within(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Cut the last cell of each row, which is prose, to the width."""
     taken = sum(max(len(row[place]) for row in (header, *rows)) + 2 for place in range(len(header) - 1))
-    return table(header, [(*row[:-1], textwrap.shorten(row[-1], WIDTH - taken, placeholder=" ...")) for row in rows])
+    return [(*row[:-1], textwrap.shorten(row[-1], MOST_WIDE - taken, placeholder=" ...")) for row in rows]
 
 
 def _row(one: ListedLayer) -> tuple[str, ...]:
@@ -204,45 +204,46 @@ def _shown(one: ListedLayer) -> int:
 
 def _reasons(one: ListedLayer) -> Iterator[str]:
     """Say why columns are missing."""
-    import textwrap
-
     from ...tools.layers_here import by_reason
 
     for reason, columns in by_reason(one.here.why).items():
         named = [name for name in columns if name]
         which = ", ".join(named[:MOST_NAMED])
         which += f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        text = f"{one.spec}: {which}: {reason.rstrip('.')}." if named else f"{one.spec}: {reason.rstrip('.')}."
-        yield textwrap.fill(
-            text, WIDTH, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False, break_long_words=False
-        )
+        yield ": ".join(filter(None, (one.spec, which, f"{reason.rstrip('.')}.")))
 
 
-def _detail(one: ListedLayer) -> str:
+def _detail(one: ListedLayer) -> Iterator[Block]:
     from ...layers.words import spelt
+    from ...tools.document import Facts, Listing, Section, Table
 
-    layer = one.layer
-    if layer is None:
-        return "\n".join(_reasons(one))
-    facts: Mapping[str, str] = {
-        "file": one.path,
-        "probe": layer.probe,
-        "command": layer.run + (" (in a shell)" if layer.shell else ""),
-        "environment": " ".join(f"{name}={value}" for name, value in layer.environment.items()),
-        "parameters": ", ".join(f"{name}={spelt(value)}" for name, value in layer.parameters.items()),
-        "needs": ", ".join(layer.needs),
-        "heavy": "yes" if layer.heavy else "",
-        "cost": f"{cost} ms a run" if (cost := _cost(one)) else "",
-        "here": one.here.state,
-    }
-    lines = [f"{layer.key}: {layer.description}"]
-    lines += [f"  {name:<12}{value}" for name, value in facts.items() if value]
-    rows = [
-        (column.name, column.unit, column.role, _column_here(one, column.name), column.source or "what the run said")
-        for column in layer.columns
-    ]
-    parts = ["\n".join(lines), *([table(COLUMN_HEADER, rows)] if rows else [])]
-    return "\n\n".join([*parts, *(["\n".join(reasons)] if (reasons := list(_reasons(one))) else [])])
+    if layer := one.layer:
+        facts = {
+            "file": one.path,
+            "probe": layer.probe,
+            "command": layer.run + (" (in a shell)" if layer.shell else ""),
+            "environment": " ".join(f"{name}={value}" for name, value in layer.environment.items()),
+            "parameters": ", ".join(f"{name}={spelt(value)}" for name, value in layer.parameters.items()),
+            "needs": ", ".join(layer.needs),
+            "heavy": "yes" if layer.heavy else "",
+            "cost": f"{cost} ms a run" if (cost := _cost(one)) else "",
+            "here": one.here.state,
+        }
+        rows = [
+            (
+                column.name,
+                column.unit,
+                column.role,
+                _column_here(one, column.name),
+                column.source or "what the run said",
+            )
+            for column in layer.columns
+        ]
+        yield Section(
+            f"{layer.key}: {layer.description}",
+            (Facts(tuple((name, value) for name, value in facts.items() if value)), Table(COLUMN_HEADER, rows)),
+        )
+    yield Listing(tuple(_reasons(one)))
 
 
 def _column_here(one: ListedLayer, name: str) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..terminal import table
 from .layers import LayersCommand
 
 if TYPE_CHECKING:
+    from ...tools.document import Block
     from ...tools.fleet.host import Host
     from ...tools.fleet.ready import Checked
 
-HEADER = ("HOST", "WORKERS", "PYTHON", "KERNEL", "CPU", "CLOCK", "RIGHTS", "TRIAL")
+HEADER = ("host", "workers", "Python", "kernel", "CPU", "clock", "rights", "trial")
 
 
 def checked_hosts(command: LayersCommand) -> int:
@@ -26,7 +26,7 @@ def checked_hosts(command: LayersCommand) -> int:
     from ...tools.fleet.ready import checked
 
     with checked(subject, command.names or settings.layers) as found:
-        command.answer(summary(found), text(found))
+        command.answer(summary(found), tuple(told(found)))
         usable = bool(found.usable) and (subject.mixed or not (found.problems or found.unlike))
         return 0 if usable else 1
 
@@ -59,17 +59,17 @@ def _json(host: Host) -> dict[str, Any]:
     }
 
 
-def text(found: Checked) -> str:
+def told(found: Checked) -> Iterator[Block]:
     """Give the words of a terminal."""
-    lines = [table(HEADER, [_row(host) for host in found.hosts])] if found.hosts else []
-    layers = _layers(found.usable)
-    lines += ["", "Layers:", *layers] if layers else []
-    lines += ["", "Not usable:", *(f"  {line}" for line in found.problems)] if found.problems else []
-    lines += ["", "The hosts differ in:", *(f"  {line}" for line in found.unlike)] if found.unlike else []
+    from ...tools.document import Facts, Listing, Section, Statement, Table
+
+    yield Table(HEADER, [_row(host) for host in found.hosts])
+    yield Section("Layers", (Facts(tuple(_layers(found.usable))),))
+    yield Section("Not usable", (Listing(tuple(found.problems)),))
+    yield Section("The hosts differ in", (Listing(tuple(found.unlike)),))
     if found.usable and not found.problems and not found.unlike:
         hosts = len(found.hosts)
-        lines += ["", f"All {hosts} hosts can be used, and are alike." if hosts > 1 else "The host can be used."]
-    return "\n".join(lines)
+        yield Statement(f"All {hosts} hosts can be used, and are alike." if hosts > 1 else "The host can be used.")
 
 
 def _row(host: Host) -> tuple[str, ...]:
@@ -83,10 +83,10 @@ def _row(host: Host) -> tuple[str, ...]:
     return (*first, f"{len(machine.cpus)} x {machine.cpu[:30]}", clock, rights, f"{sight.wall_s:.4g} s")
 
 
-def _layers(hosts: Sequence[Host]) -> list[str]:
+def _layers(hosts: Sequence[Host]) -> list[tuple[str, str]]:
     """Say for each layer what it can show on how many hosts."""
     specs = dict.fromkeys(spec for host in hosts if host.sight for spec in host.sight.layers)
-    return [f"  {spec}: {_shown(spec, hosts)}" for spec in specs]
+    return [(spec, _shown(spec, hosts)) for spec in specs]
 
 
 def _shown(spec: str, hosts: Sequence[Host]) -> str:

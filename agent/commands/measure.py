@@ -1,10 +1,10 @@
-"""measure, profile: run a command until its spread is known, or with metric layers on, and nothing else."""
+"""measure: run a command until its spread is known, or with metric layers on, and nothing else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from .options import Answering, OfProgram, OnHosts, option
@@ -19,46 +19,48 @@ RUNS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCommand(OfProgram, OnHosts, Answering):
-    """Run a command until its spread is known, and nothing else."""
+    """Run a command until its spread is known, or with metric layers on, and nothing else."""
 
     EPILOG = """\
 examples:
   vgo-agent measure ./bench.sh
   vgo-agent measure --stop count --stop-at 100 --save runs.csv ./bench.sh
   vgo-agent measure --metric 'time: ([0-9.]+) ms' --unit ms --json -- python bench.py
+  vgo-agent measure --layer process --save t.csv ./bench.sh && vgo-agent analyze t.csv
+  vgo-agent measure --layer process --layer strace --runs 60 ./bench.sh
+  vgo-agent measure --layer all --json -- python bench.py
 
-Nothing reads counters, nothing is changed. Ctrl-C ends it with the runs so far. Every run is kept in a run folder below
---out, which `vgo-agent resume` goes on with; --save FILE.csv, FILE.parquet or FOLDER keeps a table where you want it,
-with a page that describes it. analyze and compare read both.
+Without --layer nothing reads counters; nothing is ever changed. With it light layers are on in every profiled run,
+heavy ones in turn, two at most; bare runs between them, in random order, show what the layers themselves do to the
+program. `vgo-agent layers` lists what there is. Ctrl-C ends it with the runs so far. Every run is kept in a run folder
+below --out, which `vgo-agent resume` goes on with; --save FILE.csv, FILE.parquet or FOLDER keeps a table where you want
+it, with a page that describes it. analyze and compare read both.
 """
-    SETTINGS: ClassVar[tuple[str, ...]] = (
-        *("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "stop-at", "launcher", "root", "seed"),
-        "out",
+    WORDS = {"layer": "read the counters of this layer: see `vgo-agent layers`; all or auto; repeatable (default none)"}
+    SETTINGS = (
+        *("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "stop-at", "layer", "launcher", "root"),
+        *("seed", "out"),
     )
+    REQUIRES = {**OnHosts.REQUIRES, "layers": "runs"}
+    CONFLICTS = {"layers": "stop stop_at min_runs max_runs"}
 
+    runs: int = option(
+        f"with --layer: runs with each set of layers that is on (default {RUNS})",
+        RUNS,
+        metavar="N",
+        allowed=lambda runs: runs >= 2,
+        refused="shows no spread; give at least 2",
+    )
     save: str | None = option("keep every run: FILE.csv, FILE.parquet or a folder", metavar="PATH")
 
     def run(self) -> int:
-        """Measure."""
-        from ..step import StepRequest
-        from .subject import subject_of
-
-        settings = self.in_force()
-        request = StepRequest(
-            subject=subject_of(self, settings),
-            limits=settings.limits(),
-            kind="measurement",
-            arguments={"max_runs": settings.max_runs, "max_seconds": settings.budget_s},
-            why="run until it is enough",
-        )
-        return self.carried_out(request, settings)
-
-    def carried_out(self, request: StepRequest, settings: UserSettings) -> int:
-        """Run one step, save and answer; one that was cut short does so too before it ends as it was."""
+        """Measure, save and answer; what was cut short is saved and told too before it ends as it was."""
         from ..save import refuse, save
         from ..step import begin
         from .subject import short_name
 
+        settings = self.in_force()
+        request = self._request(settings)
         place = place_of(self.save) if self.save else None
         if place:
             refuse(place)
@@ -69,48 +71,21 @@ with a page that describes it. analyze and compare read both.
         )
         return self.answer(*stepped.shown(save(stepped, place) if place else ()))
 
-
-@dataclass(frozen=True, kw_only=True)
-class ProfileCommand(MeasureCommand):
-    """Run a command with metric layers on, and nothing else."""
-
-    EPILOG = """\
-examples:
-  vgo-agent profile --save t.csv ./bench.sh && vgo-agent analyze t.csv
-  vgo-agent profile --layer process --layer strace --runs 60 ./bench.sh
-  vgo-agent profile --layer all --json -- python bench.py
-
-Light layers are on in every profiled run, heavy ones in turn, two at most; bare runs between them, in random order,
-show what the layers themselves do to the program. `vgo-agent layers` lists what there is. Ctrl-C ends it with the runs
-so far. Every run is kept in a run folder below --out, which `vgo-agent resume` goes on with; --save FILE.csv,
-FILE.parquet or FOLDER keeps a table where you want it, with a page that describes the columns. analyze reads both.
-"""
-    SETTINGS = ("budget", "timeout", "on-failure", "layer", "launcher", "root", "seed", "out")
-
-    runs: int = option(
-        f"runs with each set of layers that is on (default {RUNS})",
-        RUNS,
-        metavar="N",
-        allowed=lambda runs: runs >= 2,
-        refused="shows no spread; give at least 2",
-    )
-
-    def run(self) -> int:
-        """Profile."""
+    def _request(self, settings: UserSettings) -> StepRequest:
         from ...tools.layers_here import named
         from ..step import StepRequest
         from .subject import subject_of
 
-        settings = self.in_force()
+        subject, limits = subject_of(self, settings), settings.limits()
+        arguments = {"max_seconds": settings.budget_s}
+        if "layers" not in self.flags:
+            arguments |= {"max_runs": settings.max_runs}
+            why = "run until it is enough"
+            return StepRequest(subject=subject, limits=limits, kind="measurement", arguments=arguments, why=why)
         named(settings.layers)  # a layer that does not exist is told before the first run
-        request = StepRequest(
-            subject=subject_of(self, settings),
-            limits=settings.limits(),
-            kind="profile",
-            arguments={"layers": settings.layers, "runs": self.runs, "max_seconds": settings.budget_s},
-            why="read counters around each run",
-        )
-        return self.carried_out(request, settings)
+        profiled = {"layers": settings.layers, "runs": self.runs, **arguments}
+        why = "read counters around each run"
+        return StepRequest(subject=subject, limits=limits, kind="profile", arguments=profiled, why=why)
 
 
 def place_of(words: str) -> Path:

@@ -1,4 +1,4 @@
-"""What `mitigations`, `try` and `tune` mean by a word of the user: a mitigation, a factor, a value, a range."""
+"""What `mitigations` and `try` mean by a word of the user: a mitigation, a factor, a value, a range."""
 
 from __future__ import annotations
 
@@ -113,14 +113,16 @@ def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> SearchL
     parameter_named(name, mitigation)
     parameter = next(one for one in mitigation.parameters if one.name == name)
     if sign and not text.strip():
-        raise VgoError(f"--param {name}= names no level; write --param {name}=1..4 or --param {name}=1,2,4.")
+        raise VgoError(f"--search {name}= names no level; write --search {name}=1..4 or --search {name}=1,2,4.")
     levels, clipped = levels_of(parameter, machine), tuple[str, ...]()
     if sign:
         found = [_expanded(parameter, one, mitigation, machine) for one in _words(name, text)]
         levels = tuple(dict.fromkeys(level for each, _ in found for level in each))
         clipped = tuple(said for _, each in found for said in each)
     if not levels:
-        raise VgoError(f"{name} of {mitigation.key} has no level that this machine allows; name them with --param.")
+        raise VgoError(
+            f"{name} of {mitigation.key} has no level that this machine allows; name them: --search {name}=1,2,4."
+        )
     _refuse_many(name, len(levels))
     for level in levels:
         with_values(mitigation, {name: level}, machine)
@@ -130,13 +132,13 @@ def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> SearchL
 def _words(name: str, text: str) -> list[str]:
     words = [word.strip() for word in text.split(",")]
     if "" in words:
-        raise VgoError(f"--param {name}={text} has an empty level; write --param {name}=1,2,4.")
+        raise VgoError(f"--search {name}={text} has an empty level; write --search {name}=1,2,4.")
     return words
 
 
 def _refuse_many(name: str, levels: int) -> None:
     if levels > MOST_LEVELS:
-        raise VgoError(f"--param {name} has {levels} levels; name at most {MOST_LEVELS}, as 1..64:4 with a step.")
+        raise VgoError(f"--search {name} has {levels} levels; name at most {MOST_LEVELS}, as 1..64:4 with a step.")
 
 
 def _expanded(
@@ -151,7 +153,7 @@ def _expanded(
     found = _RANGE.fullmatch(word)
     if found is None:
         return (_count(word, machine),), ()
-    asked = f"--param {parameter.name}={word}"
+    asked = f"--search {parameter.name}={word}"
     last, _, step = found[2].partition(":")
     words = (found[1].strip(), last.strip())
     ends = [_within(parameter, end, machine) for end in words]

@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
-from ..terminal import columns, table
+from ..terminal import columns
 from .options import Answering, OfProgram, option, place
 from .trial import for_a_person
 
 if TYPE_CHECKING:
     from ...knowledge.loader import Knowledge
     from ...knowledge.schema import Mitigation
+    from ...tools.document import Block, Section
     from ...tools.machine import Machine
     from ...tools.subject import Subject
 
 # As `Keeper` in the knowledge lists them, which is dear to import for a help text.
 FORMATS = ("systemd", "sysctl", "tmpfiles", "udev", "tuned", "cmdline", "slurm", "openmp", "docker", "shell")
-HEADER = ("MITIGATION", "SCOPE", "HERE", "WHAT IT IS")
+HEADER = ("mitigation", "scope", "here", "what it is")
 SCOPES = ("process", "cgroup", "system", "reboot", "code", "hardware")
 NARROW = 72
 """A terminal of fewer columns gets a list instead of a table."""
@@ -77,6 +78,7 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
 
             return keep(self)
         from ...knowledge.loader import load
+        from ...tools.document import Statement
         from ...tools.mitigation.scripts import names_file
         from .mitigation_arguments import factor_meant, mitigation_meant
 
@@ -91,14 +93,12 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
         chosen = [one for one in chosen or knowledge.mitigations.values() if self.scope in (None, one.scope)]
         listed = self._looked_at(chosen, knowledge)
         listed = [_if_trusted(one, files.get(one.plain.key)) for one in listed]
-        words = "\n\n".join(map(_detail, listed)) if names else _overview(listed)
-        title = (
-            f"{factor.name} ({factor.key}), in the order to try them:\n\n" if factor and listed and not names else ""
-        )
+        title = f"{factor.name} ({factor.key}), in the order to try them:" if factor else ""
+        blocks: list[Block] = [_detail(one) for one in listed] if names else [Statement(title), *_overview(listed)]
         if not listed:
-            words = "No mitigation is both: leave --scope or --factor out."
+            blocks = [Statement("No mitigation is both: leave --scope or --factor out.")]
         known = {"factor": factor.key if factor else None, "command": list(command) or None}
-        return self.answer({**known, "mitigations": [_json(one) for one in listed]}, title + words)
+        return self.answer({**known, "mitigations": [_json(one) for one in listed]}, blocks)
 
     def _trusted(self, file: Path) -> int:
         from ...knowledge.loader import load
@@ -191,17 +191,23 @@ def _on(mitigation: Mitigation, machine: Machine, root: Path) -> bool:
         return False
 
 
-def _overview(listed: Sequence[ListedMitigation]) -> str:
+def _overview(listed: Sequence[ListedMitigation]) -> tuple[Block, ...]:
+    from ...tools.document import Listing, Section, Statement, Table
+
     width = columns()
     if width < NARROW:
-        body = "\n".join(line for one in listed for line in _narrow(one, width))
+        shown = [line for one in listed for line in _narrow(one, width)]
+        body: tuple[Block, ...] = tuple(map(Statement, shown))
     else:
         rows = [(one.mitigation.key, one.mitigation.scope, one.here, _what(one)) for one in listed]
         taken = sum(max(len(row[at]) for row in (HEADER, *rows)) + 2 for at in range(3))
-        body = table(HEADER, [(*row[:3], _cut(row[3], max(20, width - taken))) for row in rows])
-    reasons = [line for one in listed for line in _reasons(one, width)]
-    parts = [body, *(["\n".join(["What does not apply here, and what would make it:", *reasons])] if reasons else [])]
-    return "\n\n".join(part for part in parts if part)
+        body = (Table(HEADER, [(*row[:3], _cut(row[3], max(20, width - taken))) for row in rows]),)
+    reasons = tuple(
+        f"{one.mitigation.key}: {'; '.join(reason.rstrip('.') for reason in one.why)}."
+        for one in listed
+        if one.here == "no"
+    )
+    return *body, Section("What does not apply here, and what would make it", (Listing(reasons),))
 
 
 def _narrow(one: ListedMitigation, width: int) -> Iterator[str]:
@@ -214,40 +220,37 @@ def _what(one: ListedMitigation) -> str:
     return one.mitigation.name + (f" (parameter {searched})" if searched else "")
 
 
-def _reasons(one: ListedMitigation, width: int) -> Iterator[str]:
-    import textwrap
-
-    if one.here == "no":
-        text = f"{one.mitigation.key}: {'; '.join(reason.rstrip('.') for reason in one.why)}."
-        yield textwrap.fill(
-            text, max(30, min(width, 100)), initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False
-        )
-
-
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 4].rstrip()} ..."
 
 
-def _detail(one: ListedMitigation) -> str:
-    from ..terminal import folded
+def _detail(one: ListedMitigation) -> Section:
+    from ...tools.document import Listing, Section, Statement
 
     mitigation = one.mitigation
-    lines = [f"{mitigation.key}: {mitigation.name}. {' '.join(mitigation.description.split())}", ""]
-    lines += [f"Helps: {' '.join(mitigation.when.split())}", f"Hurts: {' '.join(mitigation.hurts.split())}", ""]
-    switched = "between two runs" if mitigation.interleavable else "only in blocks of runs"
-    facts = [("scope", mitigation.scope), ("here", one.here), ("switched", switched)]
-    facts += [("only for", f"a program that {' and '.join(one.only_for)}")] if one.only_for else []
-    facts += [("why not", reason) for reason in one.why]
-    facts += [("would", line) for line in one.would]
-    facts += [("parameter", _parameter(one, name)) for name in one.levels]
-    facts += [("moves", ", ".join(mitigation.moves))] if mitigation.moves else []
-    facts += [("steps", step) for step in mitigation.steps]
-    lines = [folded(line) if line else "" for line in lines]
-    previous = ""
-    for name, text in facts:
-        lines.append(f"  {name if name != previous else '':<11}{text}")
-        previous = name
-    return "\n".join(lines)
+    facts = {
+        "Scope": mitigation.scope,
+        "Here": one.here,
+        "Switched": "between two runs" if mitigation.interleavable else "only in blocks of runs",
+        "Only for": f"a program that {' and '.join(one.only_for)}" if one.only_for else "",
+        "It should lower": ", ".join(mitigation.moves),
+    }
+    lists = {
+        "Why not": one.why,
+        "It would": one.would,
+        "Parameters": tuple(_parameter(one, name) for name in one.levels),
+        "What a person does": mitigation.steps,
+    }
+    return Section(
+        f"{mitigation.key}: {mitigation.name}",
+        (
+            Statement(mitigation.description),
+            Statement(f"Helps: {mitigation.when}"),
+            Statement(f"Hurts: {mitigation.hurts}"),
+            *(Statement(f"{name}: {text}") for name, text in facts.items() if text),
+            *(Section(name, (Listing(tuple(items)),)) for name, items in lists.items()),
+        ),
+    )
 
 
 def _parameter(one: ListedMitigation, name: str) -> str:

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
+    from ...tools.document import Block
     from ...tools.recorded.mapping import Meanings
     from ..clock import BudgetClock
     from ..progress import Lines
@@ -112,7 +113,8 @@ class DeclaredCommand:
         """Write an option, with its values if there are any, as it is typed."""
         name, _, values = what.partition("=")
         place = next((one.metadata["metavar"] for one in fields(self) if one.name == name and _is_place(one)), "")
-        return " ".join([place or f"--{name.replace('_', '-')}", *filter(None, [values.replace(",", " or ")])])
+        flag = "layer" if name == "layers" else name.replace("_", "-")
+        return " ".join([place or f"--{flag}", *filter(None, [values.replace(",", " or ")])])
 
     def in_force(self) -> UserSettings:
         """Give the settings in force."""
@@ -139,11 +141,17 @@ class Answering(Voiced):
 
     json: bool | str = option("print one JSON object on standard output", False)
 
-    def answer(self, values: Mapping[str, Any], text: str, failure: str = "") -> int:
+    def answer(self, values: Mapping[str, Any], told: str | Sequence[Block], failure: str = "") -> int:
         """Print the object or the words, and why there is no better answer on standard error; give the exit code."""
         from ..terminal import answer, printable
 
-        answer(values, text, self.json)
+        if self.json:
+            told = ""
+        elif not isinstance(told, str):
+            from ..render.terminal import blocks_text
+
+            told = blocks_text(told, sys.maxsize)
+        answer(values, told, self.json)
         if failure:
             print(f"vgo-agent: {printable(failure)}", file=sys.stderr)
         return 1 if failure else 0

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..terminal import table
 from .options import Answering
 
 if TYPE_CHECKING:
     from ..history import ListedRun
 
-HEADER = ("WHEN", "VERDICT", "FACTOR", "RATIO", "COMMAND", "FOLDER")
+HEADER = ("when", "verdict", "factor", "ratio", "command", "folder")
 LONGEST_COMMAND = 40
 
 
@@ -29,16 +28,14 @@ The newest comes first. RATIO is what decided: the spread with the mitigation, a
 
     def run(self) -> int:
         """List."""
+        from ...tools.document import Statement, Table
         from ..history import history
 
         settings = self.in_force()
         runs = history(settings.out)
-        words = (
-            table(HEADER, [_row(one) for one in runs])
-            if runs
-            else f"There are no runs in {settings.out} yet; `vgo-agent demo` makes one."
-        )
-        return self.answer({"out": str(settings.out), "runs": [one._asdict() for one in runs]}, words)
+        none = f"There are no runs in {settings.out} yet; `vgo-agent demo` makes one."
+        shown = Table(HEADER, [_row(one) for one in runs]) if runs else Statement(none)
+        return self.answer({"out": str(settings.out), "runs": [one._asdict() for one in runs]}, [shown])
 
 
 def _row(one: ListedRun) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""study: which thread settings make a parallel program steady, and at what cost."""
+"""sweep openmp: which thread settings make a parallel program steady, and at what cost."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class StudyCommand(OfProgram, OnHosts, Answering):
 
     EPILOG = """\
 examples:
-  vgo-agent study openmp --dry-run -- ./solver
-  vgo-agent study openmp --rounds 60 --budget 1800 -- ./solver input.dat
-  vgo-agent study openmp --factors binding,threads,wait -- ./solver
-  vgo-agent study openmp --binary clang=./solver.clang --metric 'time: ([0-9.]+)' -- ./solver
-  vgo-agent study openmp --subject-to 'mean<=1.05*best' -- ./solver
-  vgo-agent study openmp --on slurm.yaml --rounds 80 -- ./solver
+  vgo-agent sweep openmp --dry-run -- ./solver
+  vgo-agent sweep openmp --rounds 60 --budget 1800 -- ./solver input.dat
+  vgo-agent sweep openmp --factors binding,threads,wait -- ./solver
+  vgo-agent sweep openmp --binary clang=./solver.clang --metric 'time: ([0-9.]+)' -- ./solver
+  vgo-agent sweep openmp --subject-to 'mean<=1.05*best' -- ./solver
+  vgo-agent sweep openmp --on slurm.yaml --rounds 80 -- ./solver
 
 It varies binding, cores used and left to the system, SMT, wait policy, loop schedule, OpenMP runtime, kinds of cores,
 memory nodes and jobs beside the program; what a machine or program does not have is skipped and said. Every round runs

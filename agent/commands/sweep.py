@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...knowledge.errors import VgoError
 from .options import Asking, OfProgram, OnHosts, option, place
 
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=")
@@ -33,7 +34,8 @@ one word or several: names that stand in COMMAND, or threads, affinity, frequenc
 VARIABLE, or a parameter of a mitigation (omp_threads.threads=1,2). A cell is a combination of levels. All cells run in
 rounds, in another random order each time, until the SD of each is known well enough; what is impossible here is kept as
 failed, with the reason. Where one was stopped or killed, the same command or `vgo-agent resume` on its folder goes on;
-with the command, its limits may be others.
+with the command, its limits may be others. `vgo-agent sweep openmp --help` tells of thread settings that are laid out
+from this machine.
 runs.csv in the folder is a run table, in which parameters are settings: analyze and compare read it. With --on
 each round is made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
 """
@@ -72,6 +74,8 @@ each round is made on one host, and rounds are dealt to all in random order, so 
 
     def run(self) -> int:
         """Sweep."""
+        if self.space == ("openmp",):
+            raise VgoError("openmp stands before the options: write `vgo-agent sweep openmp [OPTIONS] -- COMMAND`.")
         from ..settings import effective
         from ..sweep.request import sweep_request
 

@@ -1,4 +1,4 @@
-"""What `try` and `tune` share: what stands in the way is told before the first run, and the plan is carried out."""
+"""A trial of one mitigation: what stands in the way is told before the first run, and the plan is carried out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import LINES
-from .options import Asking, OfProgram, OnHosts, option
+from .options import Asking, OfProgram
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
@@ -53,24 +53,6 @@ class TrialRequest:
     def own(self) -> Mitigation | None:
         """The user's own mitigation; None where it ships."""
         return self.plain if self.source else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialCommand(OfProgram, OnHosts, Asking):
-    """A command that tries a mitigation."""
-
-    SETTINGS = (
-        *("allow", "accept", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha"),
-        *("layer", "launcher", "root", "seed", "out"),
-    )
-
-    pairs: int | None = option(
-        "pairs of a batch, or rounds of a search at most (default: what shows the target on this spread)",
-        metavar="N",
-        allowed=lambda pairs: 10 <= pairs <= 10_000,
-        refused="cannot show anything; give 10 to 10000 (40 and more give an interval for p95)",
-    )
-    dry_run: bool = option("print everything that it would change, touch nothing", False)
 
 
 def looked_at(command: Asking, word: str, params: Sequence[str], subject: Subject | None = None) -> TrialRequest:

@@ -46,8 +46,7 @@ def explain(name: str) -> dict[str, Any]:
     from ...knowledge.loader import load
     from ...knowledge.named import meant, nearest
     from ..commands.entry_explanation import explained
-    from ..commands.explain import words_of
-    from .markdown import as_markdown
+    from ..render.markdown import markdown_blocks
 
     known = load()
     found = meant(name, known)
@@ -55,7 +54,7 @@ def explain(name: str) -> dict[str, Any]:
         near = ", ".join(nearest(name, known))
         raise VgoError(f"{name!r} is not known by that name{f'; near are {near}' if near else ''}.")
     one = explained(found, name, known, Path("/"))
-    return {"title": one.values["name"], "markdown": as_markdown(words_of(one))}
+    return {"title": one.values["name"], "markdown": markdown_blocks(one.blocks)}
 
 
 def source(about: str = "", text: str = "") -> dict[str, Any]:

@@ -9,4 +9,4 @@ from .base import Planner
 from .rules import Rules
 
 PLANNERS: dict[str, Callable[[], Planner]] = {"rules": Rules, "fixed": partial(Rules, "fixed")}
-"""By the name that --planner takes; `fixed` is that of `try` and `tune`."""
+"""By the name that --planner takes; `fixed` is that of `try`."""

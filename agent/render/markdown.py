@@ -22,6 +22,11 @@ def markdown_page(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def markdown_blocks(blocks: Sequence[Block], level: int = 3) -> str:
+    """Render blocks that stand below a title of somebody else's; headings begin at this level."""
+    return "\n\n".join(_blocks(blocks, level))
+
+
 def _blocks(blocks: Sequence[Block], level: int) -> Iterator[str]:
     for block in blocks:
         if not empty(block):

@@ -182,7 +182,7 @@ def _experiments(evidence: Evidence) -> Iterator[str]:
         yield _predicted(evidence.predicted)
     if _unsolved(verdict) and run.machine.program_openmp and len(run.machine.cpus) > 1:
         yield (
-            f"It is an OpenMP program: `{again('study', ('openmp',), run.subject)}` tries numbers of threads, binding "
+            f"It is an OpenMP program: `{again('sweep', ('openmp',), run.subject)}` tries numbers of threads, binding "
             "and waiting in mixed order, and says what varies less and what it costs."
         )
     if sweep := proposed(evidence):

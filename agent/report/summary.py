@@ -73,7 +73,7 @@ def _baseline(evidence: Evidence) -> dict[str, Any] | None:
 
 
 def _tables(evidence: Evidence) -> Iterator[Table]:
-    """Tabulate what `try` and `tune` answer beside the verdict: levels, arms of the last batch, checks."""
+    """Tabulate what `try` answers beside the verdict: levels, arms of the last batch, checks."""
     unit = evidence.run.subject.unit
     if screened := evidence.screened:
         yield replace(level_table(screened, unit), caption=f"Levels of `{screened.parameter}`")

@@ -21,7 +21,7 @@ COMMAND = Path(sys.executable).with_name("vgo-agent")
     [
         ("diagnose", "--", "true"),
         ("try", "pin_to_cpu", "--", "true"),
-        ("tune", "--mitigation", "omp_threads", "--param", "threads", "--", "true"),
+        ("try", "omp_threads", "--search", "threads", "--", "true"),
         ("chat", "--plain", "true"),
         ("demo",),
         ("resume", "nowhere"),

@@ -77,17 +77,17 @@ CASES = {
     "measure by count": Case(
         ("measure", *SHORT, "--min-runs", "10", "--stop", "count", "--stop-at", "25"), ("summary", "stop_reason")
     ),
-    "profile": Case(("profile", *JUDGED, *SEED, *SAID, "--runs", "60"), ("summary", "runs", "outcome", "distortions")),
+    "profile": Case(("measure", *JUDGED, *SEED, *SAID, "--runs", "60"), ("summary", "runs", "outcome", "distortions")),
     "try, helps": Case(("try", "glibc_malloc_thresholds", *SHORT, "--pairs", "30"), TRIED),
     "try, undecided": Case(("try", "ld_bind_now", *SHORT, "--pairs", "12"), TRIED),
     "try, no difference": Case(("try", "glibc_tcache", "--param", "blocks=4", *SHORT, "--pairs", "80"), TRIED),
     "try, in blocks": Case(("try", "./in_blocks.yaml", *SHORT, "--pairs", "50"), TRIED),
     "try, breaks": Case(("try", "./breaks.yaml", *SHORT, "--pairs", "20"), TRIED),
-    "tune": Case(("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", *SHORT), TRIED),
+    "tune": Case(("try", "glibc_tcache", "--search", "blocks=1..3", *SHORT), TRIED),
     "diagnose": Case(("diagnose", *SHORT, *SAID), TRIED),
     "diagnose, too few runs": Case(("diagnose", *JUDGED, *SEED, "--max-runs", "12"), TRIED),
     "study": Case(
-        ("study", "openmp", *JUDGED, *SEED, "--factors", "wait", "--rounds", "25"),
+        ("sweep", "openmp", *JUDGED, *SEED, "--factors", "wait", "--rounds", "25"),
         ("verdict", "chosen", "confirmed", "rounds"),
     ),
     "sweep, grid": Case(("sweep", "grid.yaml", *SEED, "--json", "-q"), SWEPT),

@@ -105,7 +105,7 @@ TWENTY = "9" * 20
         ("measure", "--seed", f"-{TWENTY}", "/bin/true"),
         ("try", "nice", "--pairs", TWENTY, "--", "/bin/true"),
         ("analyze", "none.csv", "--seed", TWENTY),
-        ("study", "openmp", "--rounds", TWENTY, "--", "/bin/true"),
+        ("sweep", "openmp", "--rounds", TWENTY, "--", "/bin/true"),
         ("machine", "profile", "--repetitions", TWENTY),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_factor_in_the_place_of_a_mitigation_leads_to_what_helps(typed):
 
 @pytest.mark.parametrize(("word", "meant"), [("memry", "memory"), ("ram", "memory"), ("disc", "block")])
 def test_a_layer_is_guessed_too(typed, word, meant):
-    code, _, said = typed("profile", "--layer", word, "/bin/true")
+    code, _, said = typed("measure", "--layer", word, "/bin/true")
     assert code == 1
     assert said.startswith(f"vgo-agent: There is no layer {word}; ")
     assert meant in said
@@ -273,7 +273,7 @@ def test_a_pipe_is_no_file(typed, tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("study", "openmp", "--metric", "\udcff", "--", "/bin/true"),
+        ("sweep", "openmp", "--metric", "\udcff", "--", "/bin/true"),
         ("analyze", "--read-only", "runs.csv", "--save", "\udcff"),
     ],
 )

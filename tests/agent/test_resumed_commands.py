@@ -64,11 +64,11 @@ SHORT = (*JUDGED, "--max-runs", "40")
 PROFILED = ("--layer", "./said.yaml")
 COMMANDS = {
     "measure": ("measure", *SHORT),
-    "profile": ("profile", *JUDGED, *PROFILED, "--runs", "30"),
+    "profile": ("measure", *JUDGED, *PROFILED, "--runs", "30"),
     "try": ("try", "glibc_tcache", "--param", "blocks=2", *SHORT, "--pairs", "30"),
-    "tune": ("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", *SHORT),
+    "tune": ("try", "glibc_tcache", "--search", "blocks=1..3", *SHORT),
     "diagnose": ("diagnose", *SHORT, *PROFILED, "--max-mitigations", "1"),
-    "study": ("study", "openmp", *JUDGED, "--factors", "wait", "--rounds", "12"),
+    "study": ("sweep", "openmp", *JUDGED, "--factors", "wait", "--rounds", "12"),
     "sweep, grid": ("sweep", "grid.yaml", "--seed", "3"),
     "sweep, adaptive": ("sweep", "adaptive.yaml", "--seed", "3"),
 }

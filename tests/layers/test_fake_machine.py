@@ -36,7 +36,7 @@ def test_a_profile_shows_that_slow_runs_had_a_low_clock_and_a_hot_package(vgo, f
     program.write_text(SLOW.format(folder=tmp_path, root=fake.root, cpu=CPU, cpus=cpus))
     program.chmod(0o755)
     layers = ["--layer", "frequency:cpus=all", "--layer", "thermal"]
-    done = vgo("profile", "--root", str(fake.root), *layers, "--runs", "6", "--json", "--", str(program))
+    done = vgo("measure", "--root", str(fake.root), *layers, "--runs", "6", "--json", "--", str(program))
     assert done.returncode == 0, done.stderr
     rows = [row for row in json.loads(done.stdout)["rows"] if row.get("freq.mean_mhz") is not None]
     assert len(rows) == 6

@@ -17,7 +17,7 @@ NUMBERS = ("own_s", "time_s", "cpu_s", "migrations", "voluntary", "preemptions",
 """Of a rank in a run; own_s: outside MPI, time_s: inside."""
 TEXTS = ("host", "cpus", "cpu")
 _COLUMN = re.compile(r"mpi\.(\d+)\.(\w+)")
-CURE = "measure with --layer mpi, for example: vgo-agent profile --launcher mpirun:ranks=2 --layer mpi --save runs.csv"
+CURE = "measure with --layer mpi, for example: vgo-agent measure --launcher mpirun:ranks=2 --layer mpi --save runs.csv"
 
 
 class RankPlacement(NamedTuple):

@@ -85,7 +85,7 @@ def test_check_tells_each_host_what_it_is_and_what_can_be_measured_there(cluster
 
 @pytest.mark.slow
 def test_a_host_that_is_held_back_is_named_with_what_holds_it(cluster, burn, tmp_path):
-    words = ("profile", "--on", cluster.address, "--layer", "cgroup", "--runs", "36", "--save", "runs.csv", "--json")
+    words = ("measure", "--on", cluster.address, "--layer", "cgroup", "--runs", "36", "--save", "runs.csv", "--json")
     held = made.quota_parent() / "vgo-test-n3"
     made.hold_back(held, SLOW)
     try:

@@ -23,7 +23,7 @@ from . import hosts as made
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 NOWHERE = "tcp://127.0.0.1:9"
-BLOCKS = ("--mitigation", "glibc_tcache", "--param")
+BLOCKS = ("glibc_tcache", "--search")
 COMMAND = str(Path(sys.executable).with_name("vgo-agent"))
 WAITS = '#!/bin/sh\n[ "$1" = 9 ] && exit 3\nsleep 0.0$1\n'
 
@@ -148,7 +148,7 @@ def test_a_study_is_laid_out_on_hosts_and_goes_on_where_it_was_cut_off(cluster, 
     (tmp_path / "small.c").write_text(OPENMP)
     subprocess.run(["cc", "-O1", "-fopenmp", "-o", tmp_path / "small", tmp_path / "small.c"], check=True)
     on = str(cluster.folder / "on.yaml")
-    words = ("study", "openmp", "--on", on, "--rounds", "10", "--factors", "wait,neighbour", "--json")
+    words = ("sweep", "openmp", "--on", on, "--rounds", "10", "--factors", "wait,neighbour", "--json")
     done = vgo(*words, "--", "./small")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -176,7 +176,7 @@ def test_a_study_is_laid_out_on_hosts_and_goes_on_where_it_was_cut_off(cluster, 
 
 
 def test_a_program_without_openmp_is_refused_by_the_host_that_ran_it(cluster, vgo, tmp_path):
-    done = vgo("study", "openmp", "--on", str(cluster.folder / "on.yaml"), "--", "true")
+    done = vgo("sweep", "openmp", "--on", str(cluster.folder / "on.yaml"), "--", "true")
     assert done.returncode == 1
     assert "vgo-agent: On m1: The program showed no OpenMP runtime" in done.stderr
     assert not (tmp_path / "vgo-runs").exists()
@@ -199,7 +199,7 @@ echo "value $((100000 + slow + (n * n * 31 + n * 7919) % 101 * s))"
 def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster, vgo, tmp_path):
     (tmp_path / "program.sh").write_text(OBEYS)
     (tmp_path / "program.sh").chmod(0o755)
-    words = ("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", "--on", str(cluster.folder / "on.yaml"))
+    words = ("try", "glibc_tcache", "--search", "blocks=1..3", "--on", str(cluster.folder / "on.yaml"))
     limits = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "100", "--budget", "900", "--seed", "5")
     done = vgo(*words, *limits, "--json", "--", "./program.sh")
     assert done.returncode == 0, done.stderr
@@ -239,8 +239,8 @@ def test_a_live_case_is_diagnosed_on_hosts_and_one_that_cannot_be_is_told(cluste
         (("eval", "--live", "steady", "--on", "gone.yaml"), "--on gone.yaml is neither an address"),
         (("demo", "cpu-quota", "--on", NOWHERE), "cpu-quota cannot run on hosts: what makes its runs slow is set up"),
         (("chat", "--plain", "--on", "gone.yaml", "true"), "--on gone.yaml is neither an address"),
-        (("study", "openmp", "--on", NOWHERE, "--dry-run", "--", "true"), "--dry-run looks at this machine"),
-        (("tune", *BLOCKS, "blocks=1..n", "--on", NOWHERE, "--", "true"), "n stands for the CPUs of this machine"),
+        (("sweep", "openmp", "--on", NOWHERE, "--dry-run", "--", "true"), "--dry-run looks at this machine"),
+        (("try", *BLOCKS, "blocks=1..n", "--on", NOWHERE, "--", "true"), "n stands for the CPUs of this machine"),
         (("sweep", "threads", "--on", NOWHERE, "--dry-run", "--", "true"), "--dry-run looks at this machine"),
         (("sweep", "threads", "--on", NOWHERE, "--root", "root", "--", "true"), "and --on runs elsewhere"),
     ],

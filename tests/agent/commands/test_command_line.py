@@ -84,7 +84,20 @@ def test_an_option_that_is_not_understood_is_a_usage_error(vgo: Vgo, words: list
     assert words[-1] in shown.stderr
 
 
-FORMER = ("cluster", "completion", "export", "import", "nodes", "power", "ranks", "replay", "search")
+FORMER = (
+    "cluster",
+    "completion",
+    "export",
+    "import",
+    "nodes",
+    "power",
+    "profile",
+    "ranks",
+    "replay",
+    "search",
+    "study",
+    "tune",
+)
 
 
 def test_eight_commands_come_first(vgo: Vgo) -> None:
@@ -101,11 +114,11 @@ def test_a_former_command_is_refused_with_the_one_that_does_it_now(vgo: Vgo, wor
     assert new[0] in COMMANDS and new[0] != word
 
 
-@pytest.mark.parametrize(("word", "verb"), [("machine", "are"), ("study", "is")])
-def test_the_first_word_of_several_commands_lists_them(vgo: Vgo, word: str, verb: str) -> None:
+def test_the_first_word_of_several_commands_lists_them(vgo: Vgo) -> None:
+    word = "machine"
     assert vgo(word, "--help").stdout.count(f"  {word} ") == sum(name.startswith(f"{word} ") for name in COMMANDS)
     refused = vgo(word)
-    assert refused.returncode == 2 and f"there {verb} {word} " in refused.stderr
+    assert refused.returncode == 2 and "there are machine " in refused.stderr
 
 
 def test_options_are_never_abbreviated(vgo: Vgo) -> None:

@@ -56,13 +56,11 @@ def test_every_command_has_an_example() -> None:
 def test_an_example_is_understood(words: tuple[str, ...]) -> None:
     arguments, known = parsed(words), load()
     assert "--" in words or "--metric" not in getattr(arguments, "command", ()), "it would be the program's"
-    if words[0] not in ("try", "tune") or "./mine.yaml" in words:
+    if words[0] != "try" or "./mine.yaml" in words:
         return
     plain = mitigation_meant(arguments.mitigation, known)
-    if words[0] == "tune":
-        assert levels_meant(arguments.param[0], plain, EIGHT).levels
-    else:
-        with_values(plain, values_meant(arguments.param, plain), EIGHT)
+    with_values(plain, values_meant(arguments.param, plain), EIGHT)
+    assert not arguments.search or levels_meant(arguments.search, plain, EIGHT).levels
 
 
 @pytest.mark.parametrize(

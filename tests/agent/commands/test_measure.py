@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("command", ["measure", "profile"])
+@pytest.mark.parametrize("layers", [(), ("--layer", "process")])
 @pytest.mark.parametrize("name", ["x.csv/", "x.parquet/"])
-def test_a_file_that_ends_as_a_folder_is_refused_before_the_first_run(vgo, tmp_path: Path, command, name) -> None:
-    done = vgo(command, "--save", name, "true")
+def test_a_file_that_ends_as_a_folder_is_refused_before_the_first_run(vgo, tmp_path: Path, layers, name) -> None:
+    done = vgo("measure", *layers, "--save", name, "true")
     assert (done.returncode, done.stdout) == (1, "")
     assert f"--save {name} ends as a folder and is named as a file" in done.stderr
     assert not list(tmp_path.iterdir())

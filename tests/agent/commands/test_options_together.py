@@ -25,6 +25,7 @@ from vgo_agent.agent.parser import parser_of
         ("layers --timeout 3", "--on"),
         ("layers --on-failure stop", "--on"),
         ("machine profile --beside x.json", "--quota"),
+        ("measure --runs 9 true", "--layer"),
         ("mitigations --param a=1", "--keep"),
         ("mitigations --metric x", "COMMAND"),
         ("surface best x --save y", "ACTION fit"),
@@ -35,6 +36,7 @@ from vgo_agent.agent.parser import parser_of
         ("surface best x --axes a", "ACTION show"),
         ("surface best x --at a=1", "ACTION show"),
         ("surface fit x --picture y.svg", "ACTION best or show"),
+        ("try pin_to_cpu --minimise mean true", "--search"),
         ("verify RUN --without-model", "--recompute"),
     ],
 )
@@ -71,9 +73,14 @@ def test_what_counts_only_with_another_is_refused_without_it(called_here, words,
         ("layers --on x.yaml --root / -- true", "--root", "--on"),
         ("layers --on x.yaml --no-cost -- true", "--no-cost", "--on"),
         ("layers --trust y.yaml process", "NAME", "--trust"),
+        *(
+            (f"measure --layer perf --{one} 9 true", f"--{one}", "--layer")
+            for one in ("min-runs", "max-runs", "stop-at")
+        ),
         ("mitigations nice --keep all --factor page_faults", "--factor", "--keep"),
         ("mitigations nice --keep all --scope process", "--scope", "--keep"),
         ("mitigations nice --trust mine.yaml", "NAME", "--trust"),
+        ("try omp_threads --search threads --after RUN true", "--after", "--search"),
     ],
 )
 def test_what_does_not_count_beside_another_is_refused(called_here, words, one, other):

@@ -70,4 +70,4 @@ def test_a_study_of_threads_is_proposed_for_an_openmp_program(tmp_path, capsys):
     )
     assert found["verdict"].get("remedy", {}).get("kind") != "confirmed"
     report = (tmp_path / "runs" / found["run_dir"] / "report.md").read_text()
-    assert "vgo-agent study openmp" in report
+    assert "vgo-agent sweep openmp" in report

@@ -237,7 +237,9 @@ def test_the_line_to_type_tells_the_launcher_and_not_the_program(straggler: Path
 
 
 def test_without_mpirun_the_package_is_named(vgo: Vgo, tmp_path: Path) -> None:
-    done = vgo("profile", "--launcher", "mpirun:ranks=2", "/bin/true", env={"PATH": str(tmp_path)})
+    done = vgo(
+        "measure", "--layer", "process", "--launcher", "mpirun:ranks=2", "/bin/true", env={"PATH": str(tmp_path)}
+    )
     assert done.returncode == 1
     assert "apt install openmpi-bin" in done.stderr and "Traceback" not in done.stderr
 

@@ -24,12 +24,10 @@ OF_PROGRAM = {
     "diagnose": (),
     "chat": ("--plain",),
     "measure": (),
-    "profile": (),
     "machine run": ("--quota", "50%"),
     "try": ("pin_to_cpu",),
     "sweep": ("threads",),
-    "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
-    "study openmp": (),
+    "sweep openmp": (),
 }
 OTHERS = ("demo", "resume", "eval", "eval record", "machine calibrate", "machine profile", "layers")
 MEASURE_NOTHING = {

@@ -88,7 +88,7 @@ def test_measure_prints_every_run_as_json(vgo, program):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
 def test_what_profile_saves_is_analysed(vgo, program, layer, tmp_path, name):
     spec = layer("calls", 0.0, heavy=False)
-    done = vgo("profile", "--layer", spec, "--runs", "60", "--save", name, *METRIC, program)
+    done = vgo("measure", "--layer", spec, "--runs", "60", "--save", name, *METRIC, program)
     assert done.returncode == 0, done.stderr
     assert f"Next: vgo-agent analyze {name}" in done.stdout
     analysed = vgo("analyze", name, "--json")
@@ -114,7 +114,7 @@ def test_what_measure_saves_has_every_run_and_is_compared(vgo, program, tmp_path
 def test_profile_rotates_heavy_layers_and_says_what_each_costs(vgo, program, layer, tmp_path):
     specs = [layer("near", 0.1), layer("far", 50.0), layer("light", 0.0, heavy=False)]
     flags = [word for spec in specs for word in ("--layer", spec)]
-    done = vgo("profile", *flags, "--runs", "30", "--save", "folder", "--json", *METRIC, program)
+    done = vgo("measure", *flags, "--runs", "30", "--save", "folder", "--json", *METRIC, program)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     judged = {tuple(one["layers"]): one for one in answer["distortions"]}
@@ -139,7 +139,7 @@ def test_a_wrapper_that_sleeps_is_found_by_wall_time(vgo, tmp_path, script, monk
     )
     (tmp_path / "sleepy.yaml").write_text(body.replace("calls ([", "n (["))
     assert vgo("layers", "--trust", "sleepy.yaml").returncode == 0
-    done = vgo("profile", "--layer", "./sleepy.yaml", "--runs", "20", quick)
+    done = vgo("measure", "--layer", "./sleepy.yaml", "--runs", "20", quick)
     assert done.returncode == 0, done.stderr
     assert "set aside: it shifts the mean by +" in done.stdout
 
@@ -159,28 +159,19 @@ def test_at_a_terminal_the_step_and_its_folder_are_drawn_while_it_runs(program, 
     assert b": kept in vgo-runs/" in seen and b"measure: run until it is enough" in seen
 
 
-@pytest.mark.parametrize("command", ["measure", "profile"])
-def test_ctrl_c_keeps_the_runs_so_far(command, program, tmp_path):
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("measure", ("--stop", "count", "--stop-at", "5000", "--max-runs", "9999")),
+        ("profile", ("--layer", "process")),
+    ],
+)
+def test_ctrl_c_keeps_the_runs_so_far(tool, words, program, tmp_path):
     slow = tmp_path / "slow.py"
     slow.write_text(f"#!{sys.executable} -IS\nimport time, random; time.sleep(0.02); print('time', random.random())")
     slow.chmod(0o755)
     process = subprocess.Popen(
-        [COMMAND, command, "--save", "t.csv", "--json", *METRIC, str(slow)]
-        if command == "profile"
-        else [
-            COMMAND,
-            command,
-            "--stop",
-            "count",
-            "--stop-at",
-            "5000",
-            "--max-runs",
-            "9999",
-            "--save",
-            "t.csv",
-            "--json",
-        ]
-        + [*METRIC, str(slow)],
+        [COMMAND, "measure", *words, "--save", "t.csv", "--json", *METRIC, str(slow)],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -188,7 +179,7 @@ def test_ctrl_c_keeps_the_runs_so_far(command, program, tmp_path):
         env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
     )
     assert process.stderr is not None
-    while f"{command}:" not in (line := process.stderr.readline()):
+    while f"{tool}:" not in (line := process.stderr.readline()):
         assert line, "it ended too early"
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
@@ -208,7 +199,7 @@ def test_ctrl_c_keeps_the_runs_when_they_have_shown_that_a_layer_is_empty(words,
     silent.write_text("#!/bin/sh\necho . >> ran\n")
     silent.chmod(0o755)
     with subprocess.Popen(
-        [COMMAND, "profile", *words, "--save", "t.csv", "--json", str(silent)],
+        [COMMAND, "measure", *words, "--save", "t.csv", "--json", str(silent)],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -236,13 +227,13 @@ def lines_of(path: Path) -> list[str]:
     [
         (("measure", "--save", "t.xlsx", "true"), "name it *.csv or *.parquet"),
         (("measure", "--save", "no/where.csv", "true"), "make it first"),
-        (("profile", "--runs", "1", "true"), "--runs 1"),
-        (("profile", "--layer", "nothing_such", "true"), "nothing_such"),
-        (("profile", "--layer", "process", "--layer", "process", "true"), "named twice"),
-        (("profile", "--layer", "./one.yaml", "--layer", "./two.yaml", "true"), "both give the column again.x"),
-        (("profile", "--layer", "./gone.yaml", "true"), "can show nothing here"),
+        (("measure", "--layer", "process", "--runs", "1", "true"), "--runs 1"),
+        (("measure", "--layer", "nothing_such", "true"), "nothing_such"),
+        (("measure", "--layer", "process", "--layer", "process", "true"), "named twice"),
+        (("measure", "--layer", "./one.yaml", "--layer", "./two.yaml", "true"), "both give the column again.x"),
+        (("measure", "--layer", "./gone.yaml", "true"), "can show nothing here"),
         (("measure", "false"), "exited with 1"),
-        (("profile", "no-such-program-at-all"), "no-such-program-at-all"),
+        (("measure", "--layer", "process", "no-such-program-at-all"), "no-such-program-at-all"),
     ],
 )
 def test_what_cannot_work_is_refused_in_one_sentence(vgo, tmp_path, words, said):
@@ -297,7 +288,7 @@ def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, 
     body = f"{NUMBER}\nimport sys\n{count}sys.exit(3 if n % 5 == 0 else 0)\n"
     spec = layer("calls", 0.0, heavy=False)
     words = ("--layer", spec, "--runs", "40", "--save", name, "--json")
-    done = vgo("profile", *words, *METRIC, str(script("flaky.py", body)))
+    done = vgo("measure", *words, *METRIC, str(script("flaky.py", body)))
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
     failed = sum(row["ok"] == 0 for row in rows)

@@ -1,4 +1,4 @@
-"""`vgo-agent study openmp` on real programs, through the front door."""
+"""`vgo-agent sweep openmp` on real programs, through the front door."""
 
 from __future__ import annotations
 
@@ -74,7 +74,12 @@ def here(monkeypatch, tmp_path, capsys) -> Run:
 
 
 def study(here: Run, *words: str) -> Said:
-    return here("study", "openmp", *words)
+    return here("sweep", "openmp", *words)
+
+
+def test_openmp_behind_the_options_is_refused_with_the_line(here) -> None:
+    said = here("sweep", "--dry-run", "openmp", "--", "true")
+    assert said.returncode == 1 and "write `vgo-agent sweep openmp [OPTIONS] -- COMMAND`" in said.stderr
 
 
 @needs_openmp
@@ -142,7 +147,7 @@ def test_a_setting_under_which_the_program_fails_is_kept_with_the_reason(here, p
 @needs_openmp
 def test_a_study_that_was_killed_goes_on(here, program, tmp_path) -> None:
     slow = program("slow", SMALL.replace("100000;", "20000000;"))
-    words = [COMMAND, "study", "openmp", *FEW, "--", slow]
+    words = [COMMAND, "sweep", "openmp", *FEW, "--", slow]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
         deadline = time.monotonic() + 60
         while not (kept := _kept(tmp_path)) and begun.poll() is None:

@@ -457,9 +457,9 @@ except VgoError as error:
 TUNED = """
 import contextlib
 from vgo_agent.agent.cli import main
-before, search = cards(), ["--mitigation", "gpu_clock_cap", "--param", %r, "--allow", "system", "--json", *%r]
+before, search = cards(), ["gpu_clock_cap", "--search", %r, "--allow", "system", "--json", *%r]
 with open(%r, "w") as answer, contextlib.redirect_stdout(answer), contextlib.redirect_stderr(answer):
-    code = main(["tune", *search, "--", "sleep", "0.01"])
+    code = main(["try", *search, "--", "sleep", "0.01"])
 tell([before, code, cards(), entries()])
 """
 

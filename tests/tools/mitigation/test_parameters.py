@@ -181,9 +181,9 @@ import sys
 from pathlib import Path
 from vgo_agent.agent.cli import main
 (Path(sys.argv[1]) / "tasks").write_text("0")
-search = ["--mitigation", "raise_cpu_quota", "--param", "quota=50000,100000,max", "--allow", "system"]
+search = ["raise_cpu_quota", "--search", "quota=50000,100000,max", "--allow", "system"]
 few = ["--pairs", "10", "--min-runs", "10", "--max-runs", "20", "--budget", "900", "--json"]
-raise SystemExit(main(["tune", *search, *few, "--out", sys.argv[2], "--", "sleep", "0.01"]))
+raise SystemExit(main(["try", *search, *few, "--out", sys.argv[2], "--", "sleep", "0.01"]))
 """
 
 

@@ -1,4 +1,4 @@
-"""tune: levels in rounds, the worse ones dropped, the best one confirmed."""
+"""try --search: levels in rounds, the worse ones dropped, the best one confirmed."""
 
 import json
 import os
@@ -37,11 +37,11 @@ SMALL = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--b
 
 @pytest.fixture
 def answers(called_here):
-    return partial(called_here, "tune")
+    return partial(called_here, "try")
 
 
 def test_the_best_level_is_found_confirmed_and_can_be_checked_again(answers, tmp_path):
-    words = ("--mitigation", "glibc_tcache", "--param", "blocks=1..3", *SMALL, "--json", "-q")
+    words = ("glibc_tcache", "--search", "blocks=1..3", *SMALL, "--json", "-q")
     code, out, err = answers(*words, "--", *program(tmp_path, OBEYS))
     assert code == 0, err
     answer = json.loads(out)
@@ -61,14 +61,14 @@ def test_the_best_level_is_found_confirmed_and_can_be_checked_again(answers, tmp
 
 
 def test_where_no_level_matters_none_is_claimed(answers, tmp_path):
-    words = ("--mitigation", "glibc_tcache", "--param", "blocks=1,2", *SMALL, "--pairs", "20", "-q")
+    words = ("glibc_tcache", "--search", "blocks=1,2", *SMALL, "--pairs", "20", "-q")
     code, out, err = answers(*words, "--json", "--", *program(tmp_path, DEAF))
     assert code == 0, err
     assert json.loads(out)["verdict"]["remedy"]["kind"] in {"refuted", "undecided"}
 
 
 def test_a_dry_run_shows_each_level_and_runs_nothing(answers, tmp_path):
-    words = ("--mitigation", "glibc_tcache", "--param", "blocks", "--dry-run", "--json", "--", "true")
+    words = ("glibc_tcache", "--search", "blocks", "--dry-run", "--json", "--", "true")
     code, out, _ = answers(*words)
     levels = json.loads(out)["levels"]
     assert code == 0
@@ -123,7 +123,7 @@ def test_large_numbers_of_a_range_keep_all_their_digits():
 
 
 def test_what_was_brought_within_is_told(answers):
-    words = ("--mitigation", "reserve_cores", "--param", "cores=1..n", "--dry-run", "--", "true")
+    words = ("reserve_cores", "--search", "cores=1..n", "--dry-run", "--", "true")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU only: none can be reserved")
     code, out, _ = answers(*words)
@@ -157,11 +157,11 @@ def test_a_range_that_makes_no_sense_is_refused(word, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--mitigation", "glibc_hugetlb", "--param", "x=1..2", "--", "true"], "has no parameter 'x'"),
-        (["--mitigation", "fix_the_work", "--param", "x=1..2", "--", "true"], "is for a person to do"),
-        (["--mitigation", "glibc_tcache", "--param", "blocks=1..2"], "No command was given"),
-        (["--mitigation", "glibc_tcache", "--param", "blocks=1", "--pairs", "1", "true"], "--pairs 1 cannot"),
-        (["--mitigation", "glibc_tcache", "--param", "blocks=1,2", "--param", "blocks=3", "true"], "give it once"),
+        (["glibc_hugetlb", "--search", "x=1..2", "--", "true"], "has no parameter 'x'"),
+        (["fix_the_work", "--search", "x=1..2", "--", "true"], "is for a person to do, so nothing can be searched"),
+        (["glibc_tcache", "--search", "blocks=1..2"], "No command was given"),
+        (["glibc_tcache", "--search", "blocks=1", "--pairs", "1", "true"], "--pairs 1 cannot"),
+        (["glibc_tcache", "--search", "blocks=1,2", "--param", "blocks=3", "true"], "holds it fixed"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_before_the_first_run(answers, tmp_path, words, said):
@@ -178,7 +178,7 @@ def test_looks_double_and_end_with_the_last_round():
 def test_what_does_not_apply_is_not_answered_with_more_runs(answers, tmp_path):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU: no core can be reserved")
-    words = ("--mitigation", "reserve_cores", "--param", "cores=1", *SMALL, "-q")
+    words = ("reserve_cores", "--search", "cores=1", *SMALL, "-q")
     code, out, err = answers(*words, "--", *program(tmp_path, DEAF))
     said = " ".join(out.split())
     assert code == 0, err
