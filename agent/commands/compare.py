@@ -161,7 +161,7 @@ def _equation(text: str) -> tuple[str, str]:
 
 
 def _planned_words(planned: Planned) -> list[Block]:
-    from ...tools.document import Note, Statement, Table
+    from ...tools.document import Note, Table
 
     power = planned.power
     arms = "pairs" if power.paired else "runs of each arm"
@@ -171,7 +171,7 @@ def _planned_words(planned: Planned) -> list[Block]:
     number = f"{power.runs} {arms} ({power.low} {at_most})" if power.runs else f"More {arms} than simulated would"
     rows = [(str(p.runs), f"{p.power:.2f}", f"{p.low:.2f} to {p.high:.2f}", str(p.experiments)) for p in power.curve]
     return [
-        Statement(f"{planned.metric}: {number} show {what}, at alpha {power.alpha:g}."),
+        f"{planned.metric}: {number} show {what}, at alpha {power.alpha:g}.",
         Table(HEADER, rows),
         *map(Note, planned.notes),
     ]

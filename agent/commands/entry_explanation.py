@@ -15,7 +15,7 @@ from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...knowledge.shape import overlap
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
-from ...tools.document import Block, Command, Facts, Listing, Section, Statement, Table
+from ...tools.document import Block, Command, Facts, Listing, Section, Table
 from ...tools.layers_here import LayerStatus, here
 from ...tools.machine import Machine
 from .alone import this_machine, tried_here
@@ -46,16 +46,14 @@ class EntryExplanation(NamedTuple):
         described = (
             f"{column['name']} ({column['unit']}, layer {column['layer']}): {column['description']}" if column else ""
         )
-        notes = [
-            Section(one["title"], (Statement(one["snippet"]), Statement(one["source"]))) for one in values["notes"]
-        ]
+        notes = [Section(one["title"], (one["snippet"], one["source"])) for one in values["notes"]]
         return (
-            Statement(described),
-            Statement(values["description"]),
+            described,
+            values["description"],
             *own(values),
             Section("Sources", (Facts(tuple((f"[{n}]", text) for n, text in enumerate(values["references"], 1))),)),
             Section("Notes on papers", tuple(notes)),
-            Statement(f"Also meant, perhaps: {', '.join(values['also'])}." if values["also"] else ""),
+            f"Also meant, perhaps: {', '.join(values['also'])}." if values["also"] else "",
         )
 
 
@@ -73,7 +71,7 @@ def _of_a_factor(values: Mapping[str, Any]) -> tuple[Block, ...]:
         Section(
             "How it shows", (Table(("column", "layer", "here"), signals), Facts(tuple(values["not_here"].items())))
         ),
-        Statement(f"It brings: {', '.join(values['makes'])}." if values["makes"] else ""),
+        f"It brings: {', '.join(values['makes'])}." if values["makes"] else "",
         Section("Easily confused with", (Listing(confused),)),
         Section("What to do, in this order", tuple(cures)),
     )
@@ -98,7 +96,7 @@ def _of_a_mitigation(values: Mapping[str, Any]) -> tuple[Block, ...]:
         moves="It should lower",
     )
     return (
-        *map(Statement, facts),
+        *facts,
         Section("What it changes", (Command("\n".join(values["changes"])),)),
         Section("What a person does", (Listing(tuple(values["steps"])),)),
         Section("Next", (Command("\n".join(values["next"])),)),

@@ -68,11 +68,10 @@ installation builds an index in the user's cache.
         found = [] if searches else meant(name, known)
         if not found:
             return self._searched(name, known)
-        from ...tools.document import Statement
         from .entry_explanation import explained
 
         one = explained(found, name, known, self.root)
-        return self.answer(one.values, (Statement(one.title), *one.blocks))
+        return self.answer(one.values, (one.title, *one.blocks))
 
     def _searched(self, question: str, known: Knowledge) -> int:
         """Give the passages that a search finds, below the names that are near in spelling."""
@@ -117,11 +116,11 @@ def rows(found: Sequence[KnowledgePassage], question: str = "") -> list[dict[str
 
 
 def _passage(number: int, row: dict[str, Any]) -> Section:
-    from ...tools.document import Command, Section, Statement
+    from ...tools.document import Command, Section
 
     name = f"{row['kind']} {row['key']}" if row["kind"] != "note" else f"note {row['key'].partition('#')[0]}"
     source = f"Source: {row['source']}" if row["source"] else ""
-    blocks = (Statement(row["snippet"]), Statement(source), Command(row["next"]))
+    blocks = (row["snippet"], source, Command(row["next"]))
     return Section(f"{number}. {row['title']}  ({name})", blocks)
 
 

@@ -61,7 +61,7 @@ def _json(host: Host) -> dict[str, Any]:
 
 def told(found: Checked) -> Iterator[Block]:
     """Give the words of a terminal."""
-    from ...tools.document import Facts, Listing, Section, Statement, Table
+    from ...tools.document import Facts, Listing, Section, Table
 
     yield Table(HEADER, [_row(host) for host in found.hosts])
     yield Section("Layers", (Facts(tuple(_layers(found.usable))),))
@@ -69,7 +69,7 @@ def told(found: Checked) -> Iterator[Block]:
     yield Section("The hosts differ in", (Listing(tuple(found.unlike)),))
     if found.usable and not found.problems and not found.unlike:
         hosts = len(found.hosts)
-        yield Statement(f"All {hosts} hosts can be used, and are alike." if hosts > 1 else "The host can be used.")
+        yield f"All {hosts} hosts can be used, and are alike." if hosts > 1 else "The host can be used."
 
 
 def _row(host: Host) -> tuple[str, ...]:

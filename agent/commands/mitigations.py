@@ -78,7 +78,6 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
 
             return keep(self)
         from ...knowledge.loader import load
-        from ...tools.document import Statement
         from ...tools.mitigation.scripts import names_file
         from .mitigation_arguments import factor_meant, mitigation_meant
 
@@ -94,9 +93,9 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
         listed = self._looked_at(chosen, knowledge)
         listed = [_if_trusted(one, files.get(one.plain.key)) for one in listed]
         title = f"{factor.name} ({factor.key}), in the order to try them:" if factor else ""
-        blocks: list[Block] = [_detail(one) for one in listed] if names else [Statement(title), *_overview(listed)]
+        blocks: list[Block] = [_detail(one) for one in listed] if names else [title, *_overview(listed)]
         if not listed:
-            blocks = [Statement("No mitigation is both: leave --scope or --factor out.")]
+            blocks = ["No mitigation is both: leave --scope or --factor out."]
         known = {"factor": factor.key if factor else None, "command": list(command) or None}
         return self.answer({**known, "mitigations": [_json(one) for one in listed]}, blocks)
 
@@ -192,12 +191,12 @@ def _on(mitigation: Mitigation, machine: Machine, root: Path) -> bool:
 
 
 def _overview(listed: Sequence[ListedMitigation]) -> tuple[Block, ...]:
-    from ...tools.document import Listing, Section, Statement, Table
+    from ...tools.document import Listing, Section, Table
 
     width = columns()
     if width < NARROW:
         shown = [line for one in listed for line in _narrow(one, width)]
-        body: tuple[Block, ...] = tuple(map(Statement, shown))
+        body: tuple[Block, ...] = tuple(shown)
     else:
         rows = [(one.mitigation.key, one.mitigation.scope, one.here, _what(one)) for one in listed]
         taken = sum(max(len(row[at]) for row in (HEADER, *rows)) + 2 for at in range(3))
@@ -225,7 +224,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _detail(one: ListedMitigation) -> Section:
-    from ...tools.document import Listing, Section, Statement
+    from ...tools.document import Listing, Section
 
     mitigation = one.mitigation
     facts = {
@@ -244,10 +243,10 @@ def _detail(one: ListedMitigation) -> Section:
     return Section(
         f"{mitigation.key}: {mitigation.name}",
         (
-            Statement(mitigation.description),
-            Statement(f"Helps: {mitigation.when}"),
-            Statement(f"Hurts: {mitigation.hurts}"),
-            *(Statement(f"{name}: {text}") for name, text in facts.items() if text),
+            mitigation.description,
+            f"Helps: {mitigation.when}",
+            f"Hurts: {mitigation.hurts}",
+            *(f"{name}: {text}" for name, text in facts.items() if text),
             *(Section(name, (Listing(tuple(items)),)) for name, items in lists.items()),
         ),
     )

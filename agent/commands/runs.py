@@ -28,13 +28,13 @@ The newest comes first. RATIO is what decided: the spread with the mitigation, a
 
     def run(self) -> int:
         """List."""
-        from ...tools.document import Statement, Table
+        from ...tools.document import Table
         from ..history import history
 
         settings = self.in_force()
         runs = history(settings.out)
         none = f"There are no runs in {settings.out} yet; `vgo-agent demo` makes one."
-        shown = Table(HEADER, [_row(one) for one in runs]) if runs else Statement(none)
+        shown = Table(HEADER, [_row(one) for one in runs]) if runs else none
         return self.answer({"out": str(settings.out), "runs": [one._asdict() for one in runs]}, [shown])
 
 

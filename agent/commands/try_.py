@@ -137,7 +137,7 @@ def _plan(trial: TrialRequest, command: TryCommand, searched: SearchLevels | Non
 
 def dry_run(trial: TrialRequest, command: TryCommand) -> int:
     """Print what would be changed, and what stands in the way."""
-    from ...tools.document import Command, Listing, Section, Statement
+    from ...tools.document import Command, Listing, Section
     from ...tools.mitigation.by_hand import command_line
     from .trial import for_a_person, obstacles, would_do
 
@@ -151,7 +151,7 @@ def dry_run(trial: TrialRequest, command: TryCommand) -> int:
         would, why_not = [], why_not or [str(missing)]
     title = "For you to do" if by_hand else "It would, and would put back what outlives a run"
     blocks: list[Block] = [
-        Statement(f"{mitigation.name} ({mitigation.key}, scope {mitigation.scope}). Nothing was touched."),
+        f"{mitigation.name} ({mitigation.key}, scope {mitigation.scope}). Nothing was touched.",
         Section(title, (Listing(tuple(would) or ("change nothing",)),)),
         Section("In the way", (Listing(tuple(why_not)),)),
         Command(line, "By hand"),
@@ -163,7 +163,7 @@ def dry_run(trial: TrialRequest, command: TryCommand) -> int:
 
 def _dry_search(trial: TrialRequest, searched: SearchLevels, command: TryCommand) -> int:
     """Print what each level would change."""
-    from ...tools.document import Listing, Section, Statement
+    from ...tools.document import Listing, Section
     from ...tools.mitigation.parameters import with_values
     from .trial import would_do
 
@@ -171,7 +171,7 @@ def _dry_search(trial: TrialRequest, searched: SearchLevels, command: TryCommand
     tried = {level: with_values(trial.plain, {**trial.values, name: level}, trial.machine) for level in searched.levels}
     found = {level: would_do(replace(trial, mitigation=mitigation)) for level, mitigation in tried.items()}
     blocks: list[Block] = [
-        *(Statement(f"{one}.") for one in searched.clipped),
+        *(f"{one}." for one in searched.clipped),
         *(Section(f"{name}={level}", (Listing(would),)) for level, would in found.items()),
     ]
     return command.answer({"parameter": name, "levels": found, "clipped": list(searched.clipped)}, blocks)
