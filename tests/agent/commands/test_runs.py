@@ -71,8 +71,8 @@ def test_without_runs_it_says_how_to_make_one(vgo: Vgo) -> None:
 def test_a_finished_run_is_shown_with_its_finding(vgo: Vgo, tmp_path: Path) -> None:
     finished(tmp_path / "vgo-runs" / "a")
     assert vgo("runs", env={"TZ": "UTC"}).stdout == (
-        "WHEN              VERDICT                            FACTOR       RATIO  COMMAND     FOLDER\n"
-        "2025-03-14 09:26  cause explained, remedy confirmed  page_faults  0.21   ./bench.sh  vgo-runs/a\n"
+        "            WHEN  VERDICT                            FACTOR       RATIO  COMMAND     FOLDER\n"
+        "2025-03-14 09:26  cause explained, remedy confirmed  page_faults   0.21  ./bench.sh  vgo-runs/a\n"
     )
 
 
