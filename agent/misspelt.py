@@ -46,7 +46,7 @@ _FORMER = {
     "ranks": "analyze FILE --by rank",
     "replay": "verify RUN --recompute",
     "search": "explain WORDS",
-    "study": "sweep openmp -- COMMAND",
+    "study": "sweep openmp [OPTIONS] -- COMMAND",
     "tune": "try MITIGATION --search PARAM=LEVELS -- COMMAND",
 }
 """What commands that there were before are written as now."""

@@ -26,7 +26,7 @@ def checked_hosts(command: LayersCommand) -> int:
     from ...tools.fleet.ready import checked
 
     with checked(subject, command.names or settings.layers) as found:
-        command.answer(summary(found), tuple(told(found)))
+        command.answer(summary(found), tuple(summary_blocks(found)))
         usable = bool(found.usable) and (subject.mixed or not (found.problems or found.unlike))
         return 0 if usable else 1
 
@@ -59,8 +59,8 @@ def _json(host: Host) -> dict[str, Any]:
     }
 
 
-def told(found: Checked) -> Iterator[Block]:
-    """Give the words of a terminal."""
+def summary_blocks(found: Checked) -> Iterator[Block]:
+    """Give the same as blocks."""
     from ...tools.document import Facts, Listing, Section, Table
 
     yield Table(HEADER, [_row(host) for host in found.hosts])
