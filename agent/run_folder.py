@@ -90,13 +90,17 @@ class RunFolder:
 
     def get(self, sha256: str) -> bytes:
         """Return an artefact, checked."""
-        path = self.path / "artefacts" / sha256
+        return self.checked(f"artefacts/{sha256}", sha256)
+
+    def checked(self, name: str, sha256: str) -> bytes:
+        """Return the content of a file of the folder; raise VgoError where its SHA-256 is another."""
+        path = self.path / name
         try:
             content = path.read_bytes()
         except OSError as error:
             raise VgoError(f"{path} is missing or unreadable ({error.strerror}); the run folder is broken.") from error
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise VgoError(f"{path} does not have the content that its name says; it was changed after it was written.")
+            raise VgoError(f"{path} was changed after it was written.")
         return content
 
     def note_time(self, what: str, **more: Any) -> None:

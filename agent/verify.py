@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from ..knowledge.errors import VgoError
@@ -69,10 +68,4 @@ def check_artefacts(events: list[Event], folder: RunFolder) -> int:
 def check_outputs(end: RunEnd, folder: RunFolder) -> None:
     """Compare the files made from the events with their hashes in the end record."""
     for name, digest in end.outputs.items():
-        path = folder.path / name
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise VgoError(f"{path} is missing or unreadable ({error.strerror}).") from error
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise VgoError(f"{path} was changed after the run was closed.")
+        folder.checked(name, digest)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.evals.simulated import Keeping
 from vgo_agent.agent.model.trial import FILE
-from vgo_agent.agent.planners.base import Choice, View, calls, menu
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import calls, menu
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case
 
@@ -23,19 +22,6 @@ CHOSEN = ("contention", "malloc-churn", "gc-pauses", "io-limit", "placebo")
 """A cause that a mitigation cures, causes that need several, one that none cures, and none."""
 WANTED = 20
 SEED = 1
-
-
-@dataclass
-class Watched:
-    """The rule policy, and all that it decided on."""
-
-    views: list[View] = field(default_factory=list)
-    name: str = "rules"
-
-    def choose(self, view: View) -> Choice:
-        """Decide as it would, and keep what it saw."""
-        self.views.append(view)
-        return Rules().choose(view)
 
 
 def main() -> None:
@@ -51,14 +37,14 @@ def main() -> None:
 
 
 def _told(name: str) -> dict[str, Any]:
-    case, watched = read_case(CASES / name), Watched()
+    case, watched = read_case(CASES / name), Keeping(SEED, share=0.0)
     assert case.file.split == "train", name
     PlannerContestant("rules", lambda _: watched).answer(case.shown, SEED)
-    last = watched.views[-1]
+    last = watched.seen[-1]
     return {
         "case": name,
         "limits": last.limits.model_dump(mode="json"),
-        "asked": [view.decisions for view in watched.views if calls(menu(view)) > 1],
+        "asked": [view.decisions for view in watched.seen if calls(menu(view)) > 1],
         "calls": [_call(vars(call)) for call in last.record.calls],
     }
 

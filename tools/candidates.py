@@ -38,7 +38,16 @@ NONE = "(none)"
 
 
 @dataclass(frozen=True)
-class ColumnBlock:
+class ClassedRuns:
+    """Runs that count, slow and fast; arrays of shape (runs,)."""
+
+    slow: BoolArray
+    outcome: FloatArray
+    wall_s: FloatArray
+
+
+@dataclass(frozen=True)
+class ColumnBlock(ClassedRuns):
     """Columns of layers that were on in the same runs, over those runs."""
 
     layers: tuple[str, ...]
@@ -47,23 +56,16 @@ class ColumnBlock:
     """They were on in every run that counts."""
     columns: Columns
     """In run order, without the order itself."""
-    slow: BoolArray
-    outcome: FloatArray
-    wall_s: FloatArray
     sets: IntArray
     """Which layers were on, by number: runs of one set and of another differ by what layers do to them."""
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Columns of the last profile that vary and could be factors, with the classes of its runs."""
+class Candidates(ClassedRuns):
+    """Columns of the last profile that vary and could be factors, with the classes of all its runs."""
 
     blocks: tuple[ColumnBlock, ...]
     """That of all runs first, where there is one."""
-    slow: BoolArray
-    """Of every run that counts, as are the next two."""
-    outcome: FloatArray
-    wall_s: FloatArray
     set_aside: dict[str, str]
     """Column to reason."""
     filled: dict[str, int]
@@ -79,9 +81,8 @@ class Candidates:
         if self.blocks and self.blocks[0].everywhere:
             return self.blocks[0]
         nothing = Columns((), np.empty((self.slow.size, 0)))
-        return ColumnBlock(
-            (), True, nothing, self.slow, self.outcome, self.wall_s, np.zeros(self.slow.size, dtype=np.int64)
-        )
+        sets = np.zeros(self.slow.size, dtype=np.int64)
+        return ColumnBlock(self.slow, self.outcome, self.wall_s, (), True, nothing, sets)
 
 
 def candidates(case: Case) -> Candidates:
@@ -113,15 +114,8 @@ def _chosen(runs: Profiled, slow: BoolArray, outcome: FloatArray, wall_s: FloatA
     aside, filled = _with_distorting_layers(call.read(ProfileResult), runs), dict[str, int]()
     blocks = []
     for layers, on, columns in _split(runs):
-        own = ColumnBlock(
-            layers,
-            bool(on.all()),
-            Columns((), np.empty((0, 0))),
-            slow[on],
-            outcome[on],
-            wall_s[on],
-            np.array(runs.place)[on],
-        )
+        none, sets = Columns((), np.empty((0, 0))), np.array(runs.place)[on]
+        own = ColumnBlock(slow[on], outcome[on], wall_s[on], layers, bool(on.all()), none, sets)
         if min(own.slow.sum(), (~own.slow).sum()) < LEAST_IN_CLASS:
             aside |= dict.fromkeys((column.name for column in columns), f"on in too few runs ({on.sum()})")
             continue
@@ -130,7 +124,7 @@ def _chosen(runs: Profiled, slow: BoolArray, outcome: FloatArray, wall_s: FloatA
             drafted.offer(column)
         blocks.append(_finished(own, drafted, case))
     blocks.sort(key=lambda block: not block.everywhere)
-    return Candidates(tuple(blocks), slow, outcome, wall_s, aside, filled, call, runs.sampled)
+    return Candidates(slow, outcome, wall_s, tuple(blocks), aside, filled, call, runs.sampled)
 
 
 def _with_distorting_layers(result: ProfileResult, runs: Profiled) -> dict[str, str]:

@@ -43,54 +43,42 @@ class Refusal:
     error: str
 
 
+def _results(tool: str, kind: type[R]) -> cached_property[tuple[R, ...]]:
+    """All results of a tool, in order."""
+    return cached_property(lambda findings: tuple(call.read(kind) for call in findings.record.succeeded(tool)))
+
+
+def _last(tool: str, kind: type[R]) -> cached_property[R | None]:
+    """The last result of a tool."""
+    return cached_property(lambda findings: next((c.read(kind) for c in findings.record.succeeded(tool)[-1:]), None))
+
+
 @dataclass(frozen=True)
 class Findings:
     """Results of a record; None or empty where the diagnosis did not come so far."""
 
     record: Record
 
-    def results(self, tool: str, kind: type[R]) -> tuple[R, ...]:
-        """Read all results of a tool, in order."""
-        return tuple(call.read(kind) for call in self.record.succeeded(tool))
-
     def calls(self, tool: str) -> tuple[str, ...]:
         """Name the calls of a tool that gave a result."""
         return tuple(call.call_id for call in self.record.succeeded(tool))
 
-    def last(self, tool: str, kind: type[R]) -> R | None:
-        """Read the last result of a tool."""
-        calls = self.record.succeeded(tool)
-        return calls[-1].read(kind) if calls else None
-
-    @cached_property
-    def measured(self) -> MeasureResult | None:
-        """The baseline."""
-        return self.last("measure", MeasureResult)
-
-    @cached_property
-    def profiles(self) -> tuple[ProfileResult, ...]:
-        """One, and another where heavy layers had a second look."""
-        return self.results("profile", ProfileResult)
+    measured = _last("measure", MeasureResult)
+    """The baseline."""
+    profiles = _results("profile", ProfileResult)
+    """One, and another where heavy layers had a second look."""
 
     @property
     def profiled(self) -> ProfileResult | None:
         """The last profile."""
         return self.profiles[-1] if self.profiles else None
 
-    @cached_property
-    def labelled(self) -> LabelResult | None:
-        """Slow and fast runs of the last profile that was labelled."""
-        return self.last("label", LabelResult)
-
-    @cached_property
-    def tree(self) -> FitTreeResult | None:
-        """The tree that explains them."""
-        return self.last("fit_tree", FitTreeResult)
-
-    @cached_property
-    def rankings(self) -> tuple[RankResult, ...]:
-        """One a look."""
-        return self.results("rank_factors", RankResult)
+    labelled = _last("label", LabelResult)
+    """Slow and fast runs of the last profile that was labelled."""
+    tree = _last("fit_tree", FitTreeResult)
+    """The tree that explains them."""
+    rankings = _results("rank_factors", RankResult)
+    """One a look."""
 
     @property
     def ranking(self) -> RankResult | None:
@@ -102,10 +90,8 @@ class Findings:
         """Factors of the last ranking that may be what makes runs slow, most important first."""
         return tuple(factor for factor in self.ranking.factors if factor.suspect) if self.ranking else ()
 
-    @cached_property
-    def looked_up(self) -> tuple[LookUpResult, ...]:
-        """What is known of the factors that were looked up."""
-        return self.results("look_up", LookUpResult)
+    looked_up = _results("look_up", LookUpResult)
+    """What is known of the factors that were looked up."""
 
     @property
     def candidates(self) -> dict[str, Candidate]:
@@ -118,10 +104,8 @@ class Findings:
         compared = {call.arguments.get("call"): call for call in self.record.succeeded("compare")}
         return tuple(_batch(call, compared) for call in self.record.succeeded("apply_mitigation"))
 
-    @cached_property
-    def comparisons(self) -> tuple[CompareResult, ...]:
-        """What every batch of pairs, and every series by hand, has shown."""
-        return self.results("compare", CompareResult)
+    comparisons = _results("compare", CompareResult)
+    """What every batch of pairs, and every series by hand, has shown."""
 
     @property
     def trials(self) -> tuple[Finished, ...]:
@@ -139,20 +123,12 @@ class Findings:
         calls = (call for call in self.record.calls if call.tool == "apply_mitigation" and call.result is None)
         return tuple(Refusal(str(call.arguments.get("mitigation")), call.error) for call in calls)
 
-    @cached_property
-    def screened(self) -> ScreenResult | None:
-        """Levels of a parameter, where one was searched."""
-        return self.last("screen_levels", ScreenResult)
-
-    @cached_property
-    def predicted(self) -> PredictResult | None:
-        """What a surface of the user's says."""
-        return self.last("predict_surface", PredictResult)
-
-    @cached_property
-    def concluded(self) -> ConcludeResult | None:
-        """The verdict."""
-        return self.last("conclude", ConcludeResult)
+    screened = _last("screen_levels", ScreenResult)
+    """Levels of a parameter, where one was searched."""
+    predicted = _last("predict_surface", PredictResult)
+    """What a surface of the user's says."""
+    concluded = _last("conclude", ConcludeResult)
+    """The verdict."""
 
 
 def _batch(call: Finished, compared: Mapping[object, Finished]) -> Batch:

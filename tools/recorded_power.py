@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -13,38 +12,11 @@ from .recorded.columns import numeric, refuse_beyond
 from .recorded.draft import of_runs, runs_of
 from .recorded.recorded import RecordedRuns
 from .statistics.spread import inflation
-from .statistics.stopping.power import MOST_RUNS, Kind, Power, formula, simulated_power
+from .statistics.stopping.power import MOST_RUNS, Power, PowerRequest, formula, simulated_power
 from .statistics.values import FiniteResult, FloatArray, finite
 
 LEAST_RECORDED = 20
 FEW_RECORDED = 60
-
-
-@dataclass(frozen=True)
-class PowerRequest:
-    """What should be shown, and how surely."""
-
-    ratio: float
-    power: float = 0.8
-    alpha: float = 0.05
-    kind: Kind = "scale"
-    paired: bool = False
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse what no number of runs can show."""
-        if not 0 < self.ratio < 100:
-            raise VgoError(f"--plan {self.ratio:g} does not lie above 0 and below 100; choose, for example, 0.66.")
-        if self.ratio == 1:
-            raise VgoError("--plan 1 is no change, which no number of runs shows; choose, for example, 0.66.")
-        if self.kind == "tail" and self.ratio > 1:
-            raise VgoError(f"--kind tail cannot raise the spread to --plan {self.ratio:g}; choose --kind scale.")
-        if not 0 < self.alpha < 0.5:
-            raise VgoError(f"--alpha {self.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
-        if not self.alpha < self.power <= 0.99:
-            raise VgoError(f"--power {self.power:g} must lie above --alpha and at most at 0.99; choose 0.8.")
-        if self.seed < 0:
-            raise VgoError(f"--seed {self.seed} is below 0; choose any number from 0.")
 
 
 class Planned(FiniteResult):
@@ -64,16 +36,7 @@ def plan(recorded: RecordedRuns, metric: str | None, wish: PowerRequest) -> Plan
     if name is None:
         raise VgoError(f"{recorded.source} does not say what a run is judged by; --metric can be {_names(recorded)}.")
     given, values = _column(recorded, name)
-    power = simulated_power(
-        values,
-        wish.ratio,
-        kind=wish.kind,
-        paired=wish.paired,
-        alpha=wish.alpha,
-        power=wish.power,
-        start=formula(values, wish.ratio, wish.alpha, wish.power) or LEAST_RECORDED,
-        seed=wish.seed,
-    )
+    power = simulated_power(values, wish, start=formula(values, wish) or LEAST_RECORDED)
     return Planned(
         source=recorded.source,
         metric=name,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Generic, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from .base import Arguments, JsonArguments, Outcome, Result
 from .case import Case, Record
@@ -14,12 +15,14 @@ from .situation import Choices, Situation, Suggestion, first
 
 A = TypeVar("A", bound=Arguments)
 R = TypeVar("R", bound=Result)
+MitigationHand = Literal["nothing", "itself", "by hand"]
 
 
 class Tool(ABC, Generic[A, R]):
     """One thing that a planner can call; its place in `registry.TOOLS` is its rank in the rule policy."""
 
     name: ClassVar[str]
+    """That of its class, in small letters."""
     title: ClassVar[str]
     """As a person names the step; what it is about follows."""
     arguments: type[A]
@@ -27,16 +30,28 @@ class Tool(ABC, Generic[A, R]):
     run: Callable[[A, Case], Outcome]
     why: ClassVar[str] = ""
     """Why the rule policy calls it."""
-    measures: ClassVar[bool] = False
+    measures: ClassVar[bool]
     """It runs the user's program, or reads what lies beside the record, so that replay serves it from the record."""
-    analyses: ClassVar[bool] = False
+    analyses: ClassVar[bool]
     """The time that it takes tells how long the report will take."""
-    applies: ClassVar[Literal["nothing", "itself", "by hand"]] = "nothing"
-    """Who applies the mitigation that its arguments name."""
+    applies: ClassVar[MitigationHand]
+    """Who applies the mitigation that its arguments name; what applies one measures."""
 
-    def __init_subclass__(cls) -> None:
-        """Take arguments and result from the base that names them."""
+    def __init_subclass__(
+        cls,
+        *,
+        run: Callable[[Any, Case], Outcome],
+        title: str = "",
+        measures: bool = False,
+        analyses: bool = False,
+        applies: MitigationHand = "nothing",
+    ) -> None:
+        """Take arguments and result from the base that names them; the title is the name unless another is given."""
         cls.arguments, cls.result = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        cls.name = re.sub(r"(?<=.)(?=[A-Z])", "_", cls.__name__.removesuffix("Tool")).lower()
+        cls.title = title or cls.name.replace("_", " ").capitalize()
+        cls.run = staticmethod(run)
+        cls.measures, cls.analyses, cls.applies = measures or applies != "nothing", analyses, applies
 
     @property
     def help(self) -> str:

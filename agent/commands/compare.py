@@ -107,7 +107,8 @@ recorded runs' own shape and judged by the same test; the interval is that of th
     def _planned(self, ratio: float) -> int:
         """Say how many runs show a ratio of spreads."""
         from ...tools.recorded.read import read
-        from ...tools.recorded_power import PowerRequest, plan
+        from ...tools.recorded_power import plan
+        from ...tools.statistics.stopping.power import PowerRequest
 
         if len(self.words) > 1:
             raise VgoError("--plan asks one FILE, all of whose runs count: leave out the others.")

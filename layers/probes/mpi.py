@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from platformdirs import user_cache_path
@@ -28,6 +29,10 @@ OURS = re.compile(
 MPIP_TIMES = re.compile(r"^@--- MPI Time \(seconds\) -+\n-+\n(.*?)(?:\n-{20}|\Z)", re.MULTILINE | re.DOTALL)
 MPIP_ROW = re.compile(r"^\s*(\d+)\s+([\d.eE+-]+)\s+([\d.eE+-]+)\s+[\d.]+\s*$", re.MULTILINE)
 """Task, AppTime, MPITime, MPI%; the row of all tasks has a star."""
+NUMBERS = ("calls", "cpu_s", "migrations", "voluntary", "preemptions", "local")
+"""CPU time outside MPI, since within it a rank spins while it waits; number on its host."""
+TEXTS = ("cpu", "cpus", "host")
+"""Where it ended, and where it may run."""
 SILENT = (
     "no rank told of its time: the program is no MPI program, links MPI statically, calls it from Fortran (name mpiP's "
     "library), ended before MPI_Finalize, or ran on a machine that does not see this one's files (set TMPDIR to a "
@@ -41,19 +46,8 @@ class RankReport(NamedTuple):
     rank: int
     all_s: float
     mpi_s: float
-    calls: float | None = None
-    cpu_s: float | None = None
-    """CPU time outside MPI; within it a rank spins while it waits."""
-    migrations: float | None = None
-    voluntary: float | None = None
-    preemptions: float | None = None
-    local: float | None = None
-    """Its number on its host."""
-    cpu: str = ""
-    """Where it ended."""
-    cpus: str = ""
-    """Where it may run."""
-    host: str = ""
+    more: Mapping[str, Value] = MappingProxyType({})
+    """`NUMBERS` and `TEXTS`, as far as they are known."""
 
     @property
     def own_s(self) -> float:
@@ -115,10 +109,10 @@ def read_report(text: str) -> list[RankReport]:
 
 def _ours(rank: str, all_s: str, mpi_s: str, *rest: str) -> RankReport:
     """What is not shown is below zero or a dash."""
-    calls, cpu_s, moved, voluntary, taken, local = (float(word) if float(word) >= 0 else None for word in rest[:6])
-    cpu, cpus, host = ("" if word in ("-", "-1") else word for word in rest[6:])
-    counts = {"calls": calls, "cpu_s": cpu_s, "migrations": moved, "voluntary": voluntary, "preemptions": taken}
-    return RankReport(int(rank), float(all_s), float(mpi_s), **counts, local=local, cpu=cpu, cpus=cpus, host=host)
+    told = dict(zip((*NUMBERS, *TEXTS), rest, strict=True))
+    numbers: dict[str, Value] = {name: float(told[name]) for name in NUMBERS if float(told[name]) >= 0}
+    texts = {name: told[name] for name in TEXTS if told[name] not in ("-", "-1")}
+    return RankReport(int(rank), float(all_s), float(mpi_s), numbers | texts)
 
 
 def figures(ranks: Sequence[RankReport]) -> dict[str, Value]:
@@ -140,7 +134,7 @@ def _ends(ranks: Sequence[RankReport]) -> dict[str, Value]:
     slowest = max(ranks, key=lambda rank: rank.own_s)
     least = min(ranks, key=lambda rank: rank.mpi_s)
     named: dict[str, Value] = {"mpi.slowest": str(slowest.rank), "mpi.least_waiting": str(least.rank)}
-    return named | ({"mpi.slowest_host": slowest.host} if slowest.host else {})
+    return named | ({"mpi.slowest_host": slowest.more["host"]} if "host" in slowest.more else {})
 
 
 def _of_rank(rank: RankReport) -> Iterator[tuple[str, Value]]:
@@ -148,10 +142,8 @@ def _of_rank(rank: RankReport) -> Iterator[tuple[str, Value]]:
     yield f"mpi.{rank.rank}.own_s", rank.own_s
     if rank.all_s > 0:
         yield f"mpi.{rank.rank}.share", 100 * rank.mpi_s / rank.all_s
-    for name in ("calls", "cpu_s", "migrations", "voluntary", "preemptions", "local", "cpu", "cpus", "host"):
-        value = getattr(rank, name)
-        if value not in (None, ""):
-            yield f"mpi.{rank.rank}.{name}", value
+    for name, value in rank.more.items():
+        yield f"mpi.{rank.rank}.{name}", value
 
 
 def built() -> tuple[Path, str]:

@@ -20,6 +20,8 @@ from vgo_agent.agent.cli import main
 from vgo_agent.layers.trust import trust
 from vgo_agent.tools.verdict import from_json, title
 
+from .spaces import adaptive, grid
+
 GOLDEN = Path(__file__).parents[1] / "golden/runs.json"
 PROGRAM = """\
 #!/bin/sh
@@ -96,17 +98,6 @@ CASES = {
     "analyze": Case(("analyze", "recorded.csv", "--outcome", "t", "--json", "-q"), ("verdict", "columns", "runs")),
 }
 RECORDED = ("compare", "analyze")
-SPACE = """\
-metric: 'value ([0-9.]+)'
-unit: ms
-command: [./program.sh, "{size}"]
-repetitions: {least: 5, most: 12}
-parameters:
-"""
-GRID = f"{SPACE}  size: {{levels: [1, 3]}}\n  tunables: {{levels: [x=1, x=2], environment: GLIBC_TUNABLES}}\n"
-ADAPTIVE = f"{SPACE}  size: {{range: {{low: 1, high: 60, integer: true}}}}\n" + (
-    "design: {kind: adaptive, cells: 7, start: 4, batch: 2, response: sd}\n"
-)
 
 
 def files(folder: Path) -> None:
@@ -117,8 +108,8 @@ def files(folder: Path) -> None:
         "said.yaml": LAYER,
         "in_blocks.yaml": MITIGATION.format(key="in_blocks", interleavable="false", variable="MALLOC_TOP_PAD_"),
         "breaks.yaml": MITIGATION.format(key="breaks", interleavable="true", variable="BREAKS"),
-        "grid.yaml": GRID,
-        "adaptive.yaml": ADAPTIVE,
+        "grid.yaml": grid(most=12),
+        "adaptive.yaml": adaptive(most=12, cells=7),
         "recorded.csv": "\n".join(recorded()),
     }.items():
         (folder / name).write_text(text)

@@ -19,6 +19,7 @@ import pytest
 from vgo_agent.layers.trust import trust
 
 from ..conftest import Vgo
+from .spaces import adaptive, grid
 
 PROGRAM = """\
 #!/bin/sh
@@ -48,17 +49,6 @@ description: What the program says.
 columns:
   - {name: said.waits, unit: count, description: Waits., extract: {regex: "waits=(.*)"}}
 """
-SPACE = """\
-metric: 'value ([0-9.]+)'
-unit: ms
-command: [./program.sh, "{size}"]
-repetitions: {least: 5, most: 7}
-parameters:
-"""
-GRID = f"{SPACE}  size: {{levels: [1, 3]}}\n  tunables: {{levels: [x=1, x=2], environment: GLIBC_TUNABLES}}\n"
-ADAPTIVE = f"{SPACE}  size: {{range: {{low: 1, high: 60, integer: true}}}}\n" + (
-    "design: {kind: adaptive, cells: 6, start: 4, batch: 2, response: sd}\n"
-)
 JUDGED = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--budget", "900", "--seed", "3")
 SHORT = (*JUDGED, "--max-runs", "40")
 PROFILED = ("--layer", "./said.yaml")
@@ -92,7 +82,8 @@ class Folder:
     def __init__(self, path: Path, last: int, vgo: Vgo) -> None:
         path.mkdir()
         self.path, self._vgo = path, vgo
-        texts = {"program.sh": PROGRAM, "said.yaml": LAYER, "grid.yaml": GRID, "adaptive.yaml": ADAPTIVE}
+        texts = {"program.sh": PROGRAM, "said.yaml": LAYER, "grid.yaml": grid(most=7)}
+        texts["adaptive.yaml"] = adaptive(most=7, cells=6)
         for name, text in (texts | {"made": "0\n", "last": f"{last}\n"}).items():
             (path / name).write_text(text)
         (path / "program.sh").chmod(0o755)

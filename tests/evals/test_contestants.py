@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from vgo_agent.tools.steps.rank_factors import RankFactorsTool
 
 from ..tiny_gguf import tiny
 from .cases_made import HELPS, MITIGATIONS, TRUTHS, Kind, made_case
+from .simulated import Keeping
 
 SEEDS = range(50)
 FIRST_LISTED = "glibc_malloc_thresholds"
@@ -52,22 +53,10 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
 @pytest.fixture(scope="module")
 def views(cases: Cases) -> list[View]:
     """All that the rule policy sees in one diagnosis, from nothing measured to a confirmed mitigation."""
-    watched = Watched()
+    watched = Keeping(seed=1, share=0.0)
     answer = PlannerContestant("rules", lambda _: watched).answer(cases["faults"].shown, 1)
     assert answer.verdict == "cause explained, remedy confirmed"
-    return watched.views
-
-
-@dataclass
-class Watched:
-    """The rule policy, with what it was shown."""
-
-    views: list[View] = field(default_factory=list)
-    name: str = "rules"
-
-    def choose(self, view: View) -> Choice:
-        self.views.append(view)
-        return Rules().choose(view)
+    return watched.seen
 
 
 class Untouchable:

@@ -53,12 +53,10 @@ def correlated(arguments: LagArguments, case: Case) -> Outcome:
     return Outcome(LagResult(correlation=found, summary=f"Runs {arguments.lag} apart correlate by {found:.3f}."))
 
 
-class Autocorrelate(Tool[LagArguments, LagResult]):
+class Autocorrelate(Tool[LagArguments, LagResult], run=correlated):
     """Correlate each run with a later one."""
 
-    name, title = "autocorrelate", "Autocorrelate"
     why = "nothing else is left: do neighbours resemble each other?"
-    run = staticmethod(correlated)
 
     def legal(self, situation: Situation) -> Choices | None:
         called = bool(situation.record.succeeded("autocorrelate"))

@@ -64,16 +64,22 @@ class Finding(FiniteResult):
     evidence: Evidence
 
 
-class Analysis(FiniteResult):
-    """Verdict first, then what it rests on; None where the analysis did not come so far."""
+class TableVerdict(FiniteResult):
+    """Verdict first, then what it rests on."""
 
-    verdict: Verdict
+    verdict: str
     reason: str
     outcome: str
     unit: str
     lower_is_better: bool
     runs: int
-    """Runs that count: with an outcome, after warm-up; samples, where `of_runs` is not 0."""
+    """Runs that count: with an outcome, after warm-up; samples, where an analysis tells `of_runs`."""
+
+
+class Analysis(TableVerdict):
+    """The answer of the columns; None where the analysis did not come so far."""
+
+    verdict: Verdict
     of_runs: int = 0
     """Runs that gave the samples; 0 where rows are runs."""
     columns: int

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..analysis.analysis import TableVerdict
 from ..statistics.values import ColumnCorrelation, FiniteResult, FloatArray, IntervalEstimate
 from .rows import TEXTS, RankRows
 
@@ -71,19 +72,14 @@ class PlacementEffect(FiniteResult):
     """By permutation of the runs, the greatest over all levels of all factors."""
 
 
-class Ranks(FiniteResult):
-    """Verdict first, then what it rests on."""
+class Ranks(TableVerdict):
+    """The answer of the ranks."""
 
     verdict: Verdict
-    reason: str
     rank: int | None
     """The one that is meant."""
     host: str
     """The one that is meant, where its ranks are late together; else empty."""
-    outcome: str
-    unit: str
-    lower_is_better: bool
-    runs: int
     slow_runs: int
     incomplete: int
     ranks: tuple[RankSummary, ...]

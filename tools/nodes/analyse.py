@@ -11,7 +11,7 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..analysis.analyse import analyse
-from ..analysis.analysis import Analysis, AnalysisOptions, concluded
+from ..analysis.analysis import Analysis, AnalysisOptions, TableVerdict, concluded
 from ..recorded.recorded import Observations, RecordedRuns
 from ..statistics.fleet.levels import LEAST_RUNS, Drained, NodeEstimates, drained, levels
 from ..statistics.fleet.odd import NodeDeviation, Odd, odd
@@ -40,15 +40,10 @@ class NodeSummary(FiniteResult):
         return self.level.odd or bool(self.spread and self.spread.odd)
 
 
-class NodeComparison(FiniteResult):
-    """Verdict first, then what it rests on."""
+class NodeComparison(TableVerdict):
+    """The answer of the nodes."""
 
     verdict: Verdict
-    reason: str
-    outcome: str
-    unit: str
-    lower_is_better: bool
-    runs: int
     nodes: tuple[NodeSummary, ...]
     """The slowest first."""
     shares: Shares

@@ -20,8 +20,23 @@ class RecordedFiles:
     rows: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class ColumnTraits:
+    """What is known of the columns of a table, by their names."""
+
+    units: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """`outcome`, `factor`, `consequence`, `setting`, `order` or `id`, where the format knows."""
+    levels: frozenset[str] = frozenset()
+    """Columns that do not add up over a run, so that dividing them by its time, the outcome, says nothing."""
+    rates: frozenset[str] = frozenset()
+    """As `layers.schema.Column.rate`: multiplied by the outcome instead."""
+    most_us: Mapping[str, float] = field(default_factory=dict)
+    """As `layers.schema.Column.most_us`."""
+
+
 @dataclass(frozen=True)
-class RecordedRuns:
+class RecordedRuns(ColumnTraits):
     """One row a run, in the order of the file."""
 
     frame: pl.DataFrame
@@ -32,15 +47,6 @@ class RecordedRuns:
     outcome: str | None = None
     """The column that this format means as outcome; None: the user must name it."""
     lower_is_better: Mapping[str, bool] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
-    roles: Mapping[str, str] = field(default_factory=dict)
-    """`outcome`, `factor`, `consequence`, `setting`, `order` or `id`, where the format knows."""
-    levels: frozenset[str] = frozenset()
-    """Columns that do not add up over a run, so that dividing them by its time says nothing."""
-    rates: frozenset[str] = frozenset()
-    """As `layers.schema.Column.rate`."""
-    most_us: Mapping[str, float] = field(default_factory=dict)
-    """As `layers.schema.Column.most_us`."""
     descriptions: Mapping[str, str] = field(default_factory=dict)
     system: Mapping[str, str] = field(default_factory=dict)
     """The system under test and the options of the runs, flat; {} if unknown."""
@@ -79,8 +85,8 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True)
-class Observations:
-    """Outcomes and columns of one group of runs, all finite, in run order."""
+class Observations(ColumnTraits):
+    """Outcomes and columns of one group of runs, all finite, in run order; `levels` holds the settings too."""
 
     outcome_name: str
     unit: str
@@ -102,13 +108,6 @@ class Observations:
     """Text setting to its indicators."""
     settings: frozenset[str] = frozenset()
     """Names that were varied on purpose, indicators included."""
-    levels: frozenset[str] = frozenset()
-    """Names that are not to be divided by the outcome, settings included."""
-    rates: frozenset[str] = frozenset()
-    """As `layers.schema.Column.rate`: multiplied by the outcome instead."""
-    roles: Mapping[str, str] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
-    most_us: Mapping[str, float] = field(default_factory=dict)
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Column to the reason why nothing is asked of it."""
     warnings: tuple[str, ...] = ()

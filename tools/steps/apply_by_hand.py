@@ -7,14 +7,10 @@ from ..situation import Choices, Situation, Slot
 from ..tool import Tool
 
 
-class ApplyByHandTool(Tool[ByHandArguments, ByHandResult]):
+class ApplyByHandTool(Tool[ByHandArguments, ByHandResult], run=run, title="By hand", applies="by hand"):
     """Wait until the user has applied a mitigation that the tool cannot apply, then measure again."""
 
-    name, title = "apply_by_hand", "By hand"
-    measures = True
-    applies = "by hand"
     why = "a person applies it, then it is measured again"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once, where the user plans it so."""

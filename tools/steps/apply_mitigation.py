@@ -142,13 +142,8 @@ def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random
     return (InterimLook(pairs=half, spread=spread, stopped=direction(spread) == "more" or below(spread, limit)),)
 
 
-class ApplyMitigationTool(Tool[ApplyArguments, ApplyResult]):
+class ApplyMitigationTool(Tool[ApplyArguments, ApplyResult], run=run, title="Try", applies="itself"):
     """Apply a mitigation, prove that it is in force, and re-measure in randomised pairs."""
-
-    name, title = "apply_mitigation", "Try"
-    measures = True
-    applies = "itself"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """First batches of what was not tried, and the second batch of what scattered less, as far as time allows."""

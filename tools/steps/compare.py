@@ -83,12 +83,10 @@ def _ratio(statistic: Statistic, baseline: float, log: float) -> BootstrapRatio:
     )
 
 
-class CompareTool(Tool[CompareArguments, CompareResult]):
+class CompareTool(Tool[CompareArguments, CompareResult], run=run):
     """Compare the pairs of one batch."""
 
-    name, title = "compare", "Compare"
     why = "judge the runs just measured"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Whatever has not been compared."""

@@ -13,11 +13,8 @@ from ..situation import Choices, Situation, Suggestion
 from ..tool import Tool
 
 
-class ConcludeTool(Tool[ConcludeArguments, ConcludeResult]):
+class ConcludeTool(Tool[ConcludeArguments, ConcludeResult], run=run):
     """End with the verdict that the record supports."""
-
-    name, title = "conclude", "Conclude"
-    run = staticmethod(run)
 
     def legal(self, _: Situation) -> Choices:
         """Always."""

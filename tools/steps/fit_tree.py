@@ -12,21 +12,17 @@ from ..simulated import World, shown, stumble
 from ..situation import Choices, Situation, Slot
 from ..statistics.association.tree import DecisionTree, TreeNode
 from ..tool import Tool
-from .profile import since_profile
+from .profile import once_labelled
 
 
-class FitTreeTool(Tool[FitTreeArguments, FitTreeResult]):
+class FitTreeTool(Tool[FitTreeArguments, FitTreeResult], run=run, title="Fit a tree", analyses=True):
     """Fit a shallow tree that explains slow and fast."""
 
-    name, title = "fit_tree", "Fit a tree"
-    analyses = True
     why = "a shallow tree shows which counters separate slow from fast"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once after each label."""
-        since = since_profile(situation) or frozenset()
-        return () if "label" in since and "fit_tree" not in since else None
+        return once_labelled(situation, self.name)
 
     def amounts(self, _: Situation, __: Choices) -> Choices:
         """Depths."""

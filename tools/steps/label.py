@@ -14,13 +14,10 @@ from ..tool import Tool
 from .profile import since_profile
 
 
-class LabelTool(Tool[LabelArguments, LabelResult]):
+class LabelTool(Tool[LabelArguments, LabelResult], run=run, title="Label slow and fast", analyses=True):
     """Split the profiled runs into slow and fast."""
 
-    name, title = "label", "Label slow and fast"
-    analyses = True
     why = "fix the cut before any counter is looked at"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once after each profile that stands."""

@@ -21,12 +21,8 @@ def _not_looked_up(situation: Situation) -> tuple[str, ...]:
     return tuple(factor for factor in (*suspects, *findings.ranking.uncounted) if factor not in asked)
 
 
-class LookUpTool(Tool[LookUpArguments, LookUpResult]):
+class LookUpTool(Tool[LookUpArguments, LookUpResult], run=run, analyses=True):
     """Look up a factor and its mitigations."""
-
-    name, title = "look_up", "Look up"
-    analyses = True
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Suspects, and factors that no counter shows, once each; all but the first look-up need time to spare."""

@@ -16,12 +16,8 @@ SHARE = 0.2
 """Of the budget; most of the rest re-measures mitigations, which is where proof comes from."""
 
 
-class MeasureTool(Tool[MeasureArguments, MeasureResult]):
+class MeasureTool(Tool[MeasureArguments, MeasureResult], run=run, measures=True):
     """Run the program without layers until its spread is known."""
-
-    name, title = "measure", "Measure"
-    measures = True
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once."""

@@ -6,16 +6,13 @@ from ..predict_surface import PredictArguments, PredictResult, run
 from ..situation import Choices, Situation
 from ..tool import Tool
 
-"""It reads a file beside the record, so replay serves it as it serves what was measured."""
 
-
-class PredictSurfaceTool(Tool[PredictArguments, PredictResult]):
+class PredictSurfaceTool(
+    Tool[PredictArguments, PredictResult], run=run, title="Predict from the surface", measures=True
+):
     """Ask the surface that the user gave which configuration is steady."""
 
-    name, title = "predict_surface", "Predict from the surface"
-    measures = True
     why = "nothing else is left to try: ask the surface which configuration is steady"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once, where the user gave one and the baseline varies."""

@@ -29,6 +29,12 @@ def since_profile(situation: Situation) -> frozenset[str] | None:
     return frozenset(call.tool for call in after if call.result is not None)
 
 
+def once_labelled(situation: Situation, tool: str) -> Choices | None:
+    """Let a tool be called once after each label of the last profile."""
+    since = since_profile(situation) or frozenset()
+    return () if "label" in since and tool not in since else None
+
+
 def _second_look(situation: Situation) -> Choices | None:
     findings, calls = situation.findings, situation.record.calls
     waiting = findings.profiles[-1].later
@@ -39,12 +45,8 @@ def _second_look(situation: Situation) -> Choices | None:
     return (Slot(("layers",), ((list(waiting),),)),)
 
 
-class ProfileTool(Tool[ProfileArguments, ProfileResult]):
+class ProfileTool(Tool[ProfileArguments, ProfileResult], run=run, measures=True):
     """Run with metric layers that count what the system did during each run."""
-
-    name, title = "profile", "Profile"
-    measures = True
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once; and again with the layers that wait, when the light ones have shown nothing."""

@@ -12,7 +12,7 @@ from ..rank_factors import BlockLooked, RankArguments, RankedFactor, RankResult,
 from ..simulated import Lead, World, shown, stumble
 from ..situation import Choices, Situation
 from ..tool import Tool
-from .profile import since_profile
+from .profile import once_labelled
 
 LIGHT, SECOND = 0.8, 0.2
 """Of alpha, at the first and the second look of a simulated world."""
@@ -52,18 +52,14 @@ def _factor(
     )
 
 
-class RankFactorsTool(Tool[RankArguments, RankResult]):
+class RankFactorsTool(Tool[RankArguments, RankResult], run=run, title="Rank the factors", analyses=True):
     """Rank the factors that go with slow runs."""
 
-    name, title = "rank_factors", "Rank the factors"
-    analyses = True
     why = "test whether any factor goes with slow runs by more than luck"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once after each label."""
-        since = since_profile(situation) or frozenset()
-        return () if "label" in since and "rank_factors" not in since else None
+        return once_labelled(situation, self.name)
 
     def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> RankResult:
         """Rank what goes with slow runs, and what does not."""

@@ -27,13 +27,8 @@ def _rounds(situation: Situation) -> int:
     return max(min(LEAST_ROUNDS, most), min(most, affordable))
 
 
-class ScreenLevelsTool(Tool[ScreenArguments, ScreenResult]):
+class ScreenLevelsTool(Tool[ScreenArguments, ScreenResult], run=run, title="Screen levels of", applies="itself"):
     """Run the levels of a mitigation's parameter in random rounds, and drop what is clearly worse."""
-
-    name, title = "screen_levels", "Screen levels of"
-    measures = True
-    applies = "itself"
-    run = staticmethod(run)
 
     def legal(self, situation: Situation) -> Choices | None:
         """Once, after the profile."""

@@ -44,8 +44,8 @@ class EffectRatio(Frozen):
     high: float
 
 
-class Effect(Frozen):
-    """Of one level against the first of its factor, or of two such together; below 1 is less."""
+class Contrast(Frozen):
+    """One level against the first of its factor, or two such together."""
 
     factors: tuple[str, ...]
     """One: a main effect; two: an interaction."""
@@ -53,6 +53,11 @@ class Effect(Frozen):
     reference: tuple[str, ...]
     settings: int
     """Pairs of settings, or fours of them, that it is the mean of."""
+
+
+class Effect(Contrast):
+    """Of a contrast; below 1 is less."""
+
     spread: EffectRatio
     """Of the mean absolute deviation from the median."""
     mean: EffectRatio
@@ -60,12 +65,10 @@ class Effect(Frozen):
     """Of no effect on the spread, adjusted by Holm over all effects."""
 
 
-class _Contrast(NamedTuple):
-    factors: tuple[str, ...]
-    levels: tuple[str, ...]
-    reference: tuple[str, ...]
-    settings: int
+class _Weighted(NamedTuple):
+    contrast: Contrast
     weights: dict[str, float]
+    """Of each setting."""
 
 
 def effects(design: StudyDesign, times: TIMES, runs: Runs, seed: int) -> tuple[Effect, ...]:
@@ -84,15 +87,7 @@ def effects(design: StudyDesign, times: TIMES, runs: Runs, seed: int) -> tuple[E
     spreads, p_values = _estimated(weights @ spread, rounds)
     means, _ = _estimated(weights @ mean, rounds)
     return tuple(
-        Effect(
-            factors=one.factors,
-            levels=one.levels,
-            reference=one.reference,
-            settings=one.settings,
-            spread=of_spread,
-            mean=of_mean,
-            p_value=p,
-        )
+        Effect(**one.contrast.model_dump(), spread=of_spread, mean=of_mean, p_value=p)
         for one, of_spread, of_mean, p in zip(contrasts, spreads, means, holm(p_values), strict=True)
     )
 
@@ -125,7 +120,7 @@ def _estimated(drawn: FloatArray, rounds: int) -> tuple[list[EffectRatio], list[
     return [EffectRatio(value=one, low=low, high=high) for one, low, high in ends], (2 * law.sf(distance)).tolist()
 
 
-def _contrasts(design: StudyDesign, runs: Runs) -> Iterator[_Contrast]:
+def _contrasts(design: StudyDesign, runs: Runs) -> Iterator[_Weighted]:
     for factor in design.factors:
         for level in factor.levels[1:]:
             others = _others(design, {factor.key}) if level in factor.crossed else [design.centre]
@@ -159,7 +154,7 @@ def _contrast(
     reference: tuple[str, ...],
     others: Sequence[Mapping[str, str]],
     runs: Runs,
-) -> Iterator[_Contrast]:
+) -> Iterator[_Weighted]:
     """Average, of one factor, the differences to its reference; of two, the differences of such differences.
 
     Over the others at which all settings were run; where they all are one setting there is no contrast.
@@ -177,7 +172,8 @@ def _contrast(
         for name, weight in cell.items():
             weights[str(name)] += weight / len(whole)
     if any(abs(weight) > 1e-12 for weight in weights.values()):
-        yield _Contrast(factors, levels, reference, len(whole), weights)
+        contrast = Contrast(factors=factors, levels=levels, reference=reference, settings=len(whole))
+        yield _Weighted(contrast, weights)
 
 
 class CoreReservation(Frozen):

@@ -306,15 +306,19 @@ def test_an_outlier_that_makes_the_sd_say_otherwise_is_told(
     assert "The SD says the opposite (ratio 1." in said
 
 
+def on_hosts(many: int, turned: int = 1) -> list[dict[str, Any]]:
+    """Both arms on each host; on every second one in the order `turned`."""
+    return [
+        {**part(40, seed=2 * place + odd), "host": [f"h{place}"] * 40}
+        for place in range(many)
+        for odd, part in list(enumerate((wide, narrow)))[:: turned if place % 2 else 1]
+    ]
+
+
 def test_arms_are_compared_within_cells_and_these_together(
     write: Callable[..., str], compare: Compare, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [
-        {**part(40, seed=2 * place + odd), "host": [f"h{place}"] * 40}
-        for place in range(7)
-        for odd, part in enumerate((wide, narrow))
-    ]
-    words = (write("hosts.csv", both(*rows)), "--condition", "flags", "--by", "host", "--metric", "time_s")
+    words = (write("hosts.csv", both(*on_hosts(7))), "--condition", "flags", "--by", "host", "--metric", "time_s")
     found = compare(*words)
     together = Claim.model_validate(found["arms"]["O3"]["together"])
     assert together.units == (7, 7) and together.direction == "less"
@@ -331,15 +335,10 @@ def test_arms_are_compared_within_cells_and_these_together(
 def test_the_baseline_is_the_same_in_every_cell_whatever_comes_first_there(
     write: Callable[..., str], compare: Compare, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [
-        {**part(40, seed=2 * place + odd), "host": [f"h{place}"] * 40}
-        for place in range(8)
-        for odd, part in list(enumerate((wide, narrow)))[:: -1 if place % 2 else 1]
-    ]
     alone = {**wide(40), "host": ["alone"] * 40}
     third = {**narrow(40, seed=99), "flags": ["Os"] * 40, "host": ["h0"] * 40}
     words = (
-        write("hosts.csv", both(*rows, alone, third)),
+        write("hosts.csv", both(*on_hosts(8, turned=-1), alone, third)),
         "--condition",
         "flags",
         "--by",

@@ -57,7 +57,7 @@ def test_a_changed_byte_in_any_file_is_found(folder, capsys):
         (folder.path / name).write_bytes(before[:-2] + bytes([before[-2] ^ 1]) + before[-1:])
         for command in (("verify",), ("verify", "--recompute")):
             status, words = said(capsys, *command, path)
-            assert (status, f"{name} was changed after the run was closed" in words) == (1, True)
+            assert (status, f"{name} was changed after it was written" in words) == (1, True)
         (folder.path / name).write_bytes(before)
     assert said(capsys, "verify", path)[0] == 0
 

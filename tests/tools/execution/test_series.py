@@ -26,6 +26,7 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.run_table import LAYERS, RUNS, artefacts, read_layers, read_runs
 from vgo_agent.tools.subject import Subject
 
+TALKS = "echo word=NA; echo value=3; echo count sda 7"
 SAID = """\
 key: said
 description: What the program says.
@@ -79,11 +80,14 @@ def bench(tmp_path: Path, spawner: Spawner) -> Iterator[Callable[..., Bench]]:
         one.close()
 
 
-def test_each_run_has_the_layers_that_it_asks_for_and_only_their_cells(
-    bench: Callable[..., Bench], layers: Callable[[str, str], str]
-) -> None:
-    said = layers("said", SAID)
-    made = bench("echo word=NA; echo value=3; echo count sda 7")
+@pytest.fixture
+def said(layers: Callable[[str, str], str]) -> str:
+    """The layer of what `TALKS` says."""
+    return layers("said", SAID)
+
+
+def test_each_run_has_the_layers_that_it_asks_for_and_only_their_cells(bench: Callable[..., Bench], said: str) -> None:
+    made = bench(TALKS)
     with made.series("c001", ("process", said)) as series:
         for on in (None, (), (said,), ("process",), (said, "process")):
             series.run("baseline", made.launch, layers=on)
@@ -95,10 +99,9 @@ def test_each_run_has_the_layers_that_it_asks_for_and_only_their_cells(
 
 
 def test_a_table_comes_back_with_text_as_text_and_what_is_missing_as_missing(
-    bench: Callable[..., Bench], layers: Callable[[str, str], str]
+    bench: Callable[..., Bench], said: str
 ) -> None:
-    said = layers("said", SAID)
-    made = bench("echo word=NA; echo value=3; echo count sda 7")
+    made = bench(TALKS)
     with made.series("c001", ("process", said)) as series:
         for on in (None, (), (said,)):
             series.run("baseline", made.launch, layers=on)

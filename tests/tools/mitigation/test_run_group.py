@@ -33,6 +33,7 @@ v1 = pytest.mark.skipif(
     not all(name in HERE and HERE[name].version == 1 for name in ("cpu", "cpuset")),
     reason="no writable control groups of version 1 with cpu and cpuset here",
 )
+WEIGHTED = Spawn.model_validate({"group": {"cpu_weight": 1000}})
 SUBJECT = Subject(command=("cat", "/proc/self/cgroup"), argv=("/bin/cat", "/proc/self/cgroup"), directory="/")
 
 
@@ -70,7 +71,7 @@ def test_the_run_is_born_in_the_group_with_its_children(spawner: Spawner, here: 
 @v1
 def test_the_same_agent_runs_within_and_without_in_turns(spawner: Spawner, here: Machine) -> None:
     base = Launch(argv=SUBJECT.argv)
-    with in_own_group(base, Spawn.model_validate({"group": {"cpu_weight": 1000}}), here) as launch:
+    with in_own_group(base, WEIGHTED, here) as launch:
         said = [PREFIX in spawner.run(each, capture=True).output.decode() for each in (launch, base, launch, base)]
     assert said == [True, False, True, False]
 
@@ -124,34 +125,31 @@ def test_the_shell_line_puts_the_program_into_such_a_group(one: Callable[..., Mi
     assert done.stderr == ""
 
 
+@pytest.fixture
+def weighted(one: Callable[..., Mitigation]) -> Mitigation:
+    return one(scope="cgroup", apply={"spawn": WEIGHTED.model_dump(exclude_defaults=True)})
+
+
 @v1
-def test_a_value_that_is_not_as_asked_does_not_pass(
-    one: Callable[..., Mitigation], spawner: Spawner, here: Machine
-) -> None:
-    mitigation = one(scope="cgroup", apply={"spawn": {"group": {"cpu_weight": 1000}}})
-    assert mitigation.apply is not None
-    with in_own_group(Launch(argv=("/bin/sleep", "0.05")), mitigation.apply.spawn, here) as launch:
+def test_a_value_that_is_not_as_asked_does_not_pass(weighted: Mitigation, spawner: Spawner, here: Machine) -> None:
+    with in_own_group(Launch(argv=("/bin/sleep", "0.05")), WEIGHTED, here) as launch:
         (launch.groups[0].folder / "cpu.shares").write_text("7")
-        (check,) = prove(mitigation, launch, spawner)
+        (check,) = prove(weighted, launch, spawner)
     assert (check.expected, check.seen, check.passed) == ("cpu.shares 10240", "cpu.shares 7", False)
 
 
 @v1
-def test_a_run_that_ends_is_never_seen_in_another_group(
-    one: Callable[..., Mitigation], spawner: Spawner, here: Machine
-) -> None:
+def test_a_run_that_ends_is_never_seen_in_another_group(weighted: Mitigation, spawner: Spawner, here: Machine) -> None:
     """It leaves its group before it is a zombie, and is then shown in the top one, with the values of that."""
-    mitigation = one(scope="cgroup", apply={"spawn": {"group": {"cpu_weight": 1000}}})
-    assert mitigation.apply is not None
     seen = set()
 
     def look(pid: int) -> None:
         with suppress(OSError):  # the end
             while True:
-                seen.add(READERS["apply.spawn.group"][1](promised(mitigation, launch), Process(pid)).seen)
+                seen.add(READERS["apply.spawn.group"][1](promised(weighted, launch), Process(pid)).seen)
 
     # Long enough to be seen at all where other work delays whoever looks.
-    with in_own_group(Launch(argv=("/bin/sleep", "0.005")), mitigation.apply.spawn, here) as launch:
+    with in_own_group(Launch(argv=("/bin/sleep", "0.005")), WEIGHTED, here) as launch:
         for _ in range(600):
             spawner.run(launch, on_started=look)
     assert seen == {"cpu.shares 10240"}

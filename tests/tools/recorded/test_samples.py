@@ -21,7 +21,8 @@ from vgo_agent.tools.recorded.recorded import RecordedRuns
 from vgo_agent.tools.recorded.write import write
 from vgo_agent.tools.recorded_comparison.arms import Contrast
 from vgo_agent.tools.recorded_comparison.compare import Contrasted, contrast
-from vgo_agent.tools.recorded_power import PowerRequest, plan
+from vgo_agent.tools.recorded_power import plan
+from vgo_agent.tools.statistics.stopping.power import PowerRequest
 
 EACH = 10
 

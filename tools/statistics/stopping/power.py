@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq, minimize
+from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binomtest
 
@@ -16,83 +15,34 @@ from ....knowledge.errors import VgoError
 from ..ratio_test import FEWEST, contributions, ratio_test, side
 from ..spread import kurtosis
 from ..values import FiniteResult, FloatArray, finite
-
-Kind = Literal["scale", "tail"]
+from .law import Kind, Law, law
 
 
 @dataclass(frozen=True)
-class Law:
-    """The recorded runs as a law to draw from, without a cure and with it."""
+class PowerRequest:
+    """What should be shown, and how surely."""
 
-    ascending: FloatArray
-    kind: Kind
     ratio: float
-    """Of the SDs, with the cure over without."""
-    rare: tuple[float, float] | None = None
-    """For `tail`: the share of runs in the rare group as recorded, and with the cure."""
-    rare_is_high: bool = True
+    power: float = 0.8
+    alpha: float = 0.05
+    kind: Kind = "scale"
+    paired: bool = False
+    seed: int = 1
 
-    def baseline(self, uniform: FloatArray) -> FloatArray:
-        """Turn uniform numbers into runs: quantiles, interpolated between neighbouring recorded runs."""
-        drawn: FloatArray = np.interp(
-            uniform * (self.ascending.size - 1), np.arange(self.ascending.size), self.ascending
-        )
-        return drawn
-
-    def cured(self, uniform: FloatArray) -> FloatArray:
-        """Turn uniform numbers into runs with the cure."""
-        if self.rare is None:
-            median = float(np.median(self.ascending))
-            return median + self.ratio * (self.baseline(uniform) - median)
-        share, left = self.rare
-        u = uniform if self.rare_is_high else 1 - uniform
-        # The common group keeps its form and takes the place that the rare one leaves.
-        common = u / (1 - left) * (1 - share)
-        rare = 1 - (1 - u) / left * share if left else u
-        moved = np.where(u < 1 - left, common, rare)
-        return self.baseline(moved if self.rare_is_high else 1 - moved)
-
-
-def law(values: FloatArray, ratio: float, kind: Kind) -> Law:
-    """Make the law of recorded runs; raise VgoError when no cure of that kind can give the ratio.
-
-    The smoothed bootstrap has no bandwidth to choose and draws nothing beyond the slowest recorded run. For `tail`
-    two groups are split by least squares, and runs of the rarer one become rarer until the SD has the ratio.
-    """
-    ascending = np.sort(values)
-    if kind == "scale":
-        return Law(ascending, kind, ratio)
-    cut = least_squares_cut(ascending)
-    rare_is_high = cut > ascending.size - cut
-    common, rare = (ascending[:cut], ascending[cut:]) if rare_is_high else (ascending[cut:], ascending[:cut])
-    share = rare.size / ascending.size
-    return Law(ascending, kind, ratio, (share, _left(common, rare, share, ratio)), rare_is_high)
-
-
-def least_squares_cut(ascending: FloatArray) -> int:
-    """Return how many of the sorted values belong to the lower of two groups with the least squares within them."""
-    x = ascending - ascending.mean()
-    size = np.arange(1, x.size)
-    below = np.cumsum(x)[:-1]
-    between = below**2 * (1 / size + 1 / (x.size - size))
-    between[np.diff(ascending) == 0] = -1
-    return int(np.argmax(between)) + 1
-
-
-def _left(common: FloatArray, rare: FloatArray, share: float, ratio: float) -> float:
-    """Share of the rare group at which the SD of both together has the ratio to the recorded one."""
-
-    def sd(part: float) -> float:
-        away = float(rare.mean() - common.mean())
-        return math.sqrt((1 - part) * float(common.var()) + part * float(rare.var()) + part * (1 - part) * away**2)
-
-    least = sd(0.0) / sd(share)
-    if least >= ratio:
-        raise VgoError(
-            f"Without any of the rarer runs the SD would still be {least:.2g} of what it is, "
-            f"so making them rarer cannot reach --plan {ratio:g}; choose a larger ratio, or --kind scale."
-        )
-    return float(brentq(lambda part: sd(part) - ratio * sd(share), 0.0, share))
+    def __post_init__(self) -> None:
+        """Refuse what no number of runs can show."""
+        if not 0 < self.ratio < 100:
+            raise VgoError(f"--plan {self.ratio:g} does not lie above 0 and below 100; choose, for example, 0.66.")
+        if self.ratio == 1:
+            raise VgoError("--plan 1 is no change, which no number of runs shows; choose, for example, 0.66.")
+        if self.kind == "tail" and self.ratio > 1:
+            raise VgoError(f"--kind tail cannot raise the spread to --plan {self.ratio:g}; choose --kind scale.")
+        if not 0 < self.alpha < 0.5:
+            raise VgoError(f"--alpha {self.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+        if not self.alpha < self.power <= 0.99:
+            raise VgoError(f"--power {self.power:g} must lie above --alpha and at most at 0.99; choose 0.8.")
+        if self.seed < 0:
+            raise VgoError(f"--seed {self.seed} is below 0; choose any number from 0.")
 
 
 MOST_RUNS = 5000
@@ -141,12 +91,10 @@ class _Search:
     """Simulated points so far."""
 
     law: Law
-    alpha: float
-    wanted: float
-    paired: bool
+    asked: PowerRequest
     exchanges: int
-    rng: np.random.Generator
     most: int
+    rng: np.random.Generator
     shown: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Runs to (experiments that showed it, experiments)."""
 
@@ -162,16 +110,16 @@ class _Search:
         baseline, cured = self.law.baseline(uniform[0]), self.law.cured(uniform[1])
         seed = int(self.rng.integers(2**31))
         arms = (contributions(arm, "spread") for arm in (baseline, cured))
-        test = ratio_test(*arms, paired=self.paired, seed=seed, alpha=self.alpha, exchanges=self.exchanges)
-        return side(*test.interval(1 - self.alpha)) == ("less" if self.law.ratio < 1 else "more")
+        test = ratio_test(*arms, paired=self.asked.paired, seed=seed, alpha=self.asked.alpha, exchanges=self.exchanges)
+        return side(*test.interval(1 - self.asked.alpha)) == ("less" if self.law.ratio < 1 else "more")
 
     def bracket(self, start: int) -> bool:
         """Grow or shrink until the wanted power lies between two numbers of runs; False when the most are too few."""
         runs = min(max(start, FEWEST), self.most)
-        grow = self.simulate(runs, FIRST_EXPERIMENTS) < self.wanted
+        grow = self.simulate(runs, FIRST_EXPERIMENTS) < self.asked.power
         while (runs < self.most) if grow else (runs > FEWEST):
             runs = round(min(max(runs * STEP if grow else runs / STEP, FEWEST), self.most))
-            if (self.simulate(runs, FIRST_EXPERIMENTS) < self.wanted) != grow:
+            if (self.simulate(runs, FIRST_EXPERIMENTS) < self.asked.power) != grow:
                 return True
         return not grow
 
@@ -185,7 +133,7 @@ class _Search:
             z = ab[0] + ab[1] * root
             return -float((hits * log_ndtr(z) + (experiments - hits) * log_ndtr(-z)).sum())
 
-        start = np.array([-2.0, (2.0 + ndtri(self.wanted)) / math.sqrt(float(np.median(runs)))])
+        start = np.array([-2.0, (2.0 + ndtri(self.asked.power)) / math.sqrt(float(np.median(runs)))])
         ab = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-6, "maxiter": 2000}).x
         z = np.clip(ab[0] + ab[1] * root, -6, 6)
         density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -196,37 +144,33 @@ class _Search:
 
 def simulated_power(
     values: FloatArray,
-    ratio: float,
+    asked: PowerRequest,
     *,
-    kind: Kind = "scale",
-    paired: bool = True,
-    alpha: float = 0.05,
-    power: float = 0.8,
     start: int = 60,
     experiments: int = 300,
     exchanges: int = 320,
     most: int = MOST_RUNS,
-    seed: int = 1,
 ) -> Power:
-    """Find how many runs of each arm show an SD that is `ratio` of the recorded one, with the power wanted.
+    """Find how many runs of each arm show an SD that is `asked.ratio` of the recorded one, with the power wanted.
 
     Values: finite, not all equal, shape (runs,), in any unit. Each simulated experiment draws both arms anew and
     independently from the recorded runs (`law`) and puts their spreads to `ratio_test`. The number comes from a probit
     line in sqrt(runs) through all points, its interval from the fit. Raises VgoError when no such change reaches the
     ratio.
     """
-    search = _Search(law(values, ratio, kind), alpha, power, paired, exchanges, np.random.default_rng(seed), most)
+    drawn_from, rng = law(values, asked.ratio, asked.kind), np.random.default_rng(asked.seed)
+    search = _Search(drawn_from, asked, exchanges, most, rng)
     runs = low = high = None
     if search.bracket(min(start, most)):
         for _ in range(REFINED):
             search.simulate(_solved(search)[0] or most, experiments)
         runs, low, high = _solved(search)
     return Power(
-        kind=kind,
-        ratio=ratio,
-        alpha=alpha,
-        power=power,
-        paired=paired,
+        kind=asked.kind,
+        ratio=asked.ratio,
+        alpha=asked.alpha,
+        power=asked.power,
+        paired=asked.paired,
         recorded=values.size,
         runs=runs,
         low=low,
@@ -240,7 +184,7 @@ def _solved(search: _Search) -> tuple[int | None, int | None, int | None]:
     (a, b), covariance = search.fitted()
     if b <= 0:
         return None, None, None
-    root = (float(ndtri(search.wanted)) - a) / b
+    root = (float(ndtri(search.asked.power)) - a) / b
     slope = np.array([-1 / b, -root / b])  # of root by a and b: the delta method
     error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     squares = (max(math.ceil(max(root + shift, 0.0) ** 2), FEWEST) for shift in (-Z * error, 0.0, Z * error))
@@ -257,7 +201,6 @@ def _point(runs: int, hits: int, experiments: int) -> PowerPoint:
 
 EXPERIMENTS, EXCHANGES = 60, 160
 """A point: they leave some 10 % of the number open, and a hundred recorded runs more than that."""
-ALPHA, POWER = 0.05, 0.8
 LEAST, MOST = 30, 400
 FALL: tuple[Kind, ...] = ("scale", "tail")
 
@@ -272,34 +215,25 @@ def pairs_needed(values: ArrayLike, ratio: float = 0.66) -> int:
     if ratio <= 0 or ratio == 1:
         raise ValueError(f"a ratio of {ratio} cannot be shown by any number of runs")
     x = finite(values)
-    start = formula(x, ratio, ALPHA, POWER)
+    start = formula(x, PowerRequest(ratio))
     if start is None:
         return LEAST
     return min(max(LEAST, *(_needed(x, ratio, kind, start) for kind in FALL)), MOST)
 
 
-def formula(x: FloatArray, ratio: float, alpha: float, power: float) -> int | None:
+def formula(x: FloatArray, asked: PowerRequest) -> int | None:
     """Runs that the ideal test needs: the variance of log SD is about (kurtosis - 1) / (4 n); None without spread."""
     shape = kurtosis(x)
     if shape is None:
         return None
-    z = float(ndtri(1 - alpha / 2) + ndtri(power))
-    return math.ceil(z * z * (shape - 1) / 2 / math.log(ratio) ** 2)
+    z = float(ndtri(1 - asked.alpha / 2) + ndtri(asked.power))
+    return math.ceil(z * z * (shape - 1) / 2 / math.log(asked.ratio) ** 2)
 
 
 def _needed(x: FloatArray, ratio: float, kind: Kind, start: int) -> int:
     try:
-        found = simulated_power(
-            x,
-            ratio,
-            kind=kind,
-            alpha=ALPHA,
-            power=POWER,
-            start=start,
-            most=MOST,
-            experiments=EXPERIMENTS,
-            exchanges=EXCHANGES,
-        )
+        asked = PowerRequest(ratio, kind=kind, paired=True)
+        found = simulated_power(x, asked, start=start, most=MOST, experiments=EXPERIMENTS, exchanges=EXCHANGES)
     except VgoError:  # no cure of this kind reaches the ratio, so none needs planning for
         return 0
     return found.runs or MOST

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.claim import Arms, Claim, claim
-from vgo_agent.tools.statistics.stopping.power import Kind, law, least_squares_cut, pairs_needed, simulated_power
+from vgo_agent.tools.statistics.stopping.law import Kind, law, least_squares_cut
+from vgo_agent.tools.statistics.stopping.power import PowerRequest, pairs_needed, simulated_power
 from vgo_agent.tools.statistics.values import FloatArray
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)
@@ -29,7 +30,7 @@ RUNS = st.lists(st.integers(1, 10_000), min_size=20, max_size=60, unique=True).m
 def test_the_runs_that_are_named_have_the_power_that_is_promised(name: str) -> None:
     rng = np.random.default_rng(4)
     draw = LAWS[name]
-    found = simulated_power(draw(rng, 2000), 0.66, experiments=150, exchanges=200)
+    found = simulated_power(draw(rng, 2000), PowerRequest(0.66, paired=True), experiments=150, exchanges=200)
     assert found.runs and found.low and found.high and found.low <= found.runs <= found.high
 
     def steadier(seed: int) -> bool:
@@ -43,7 +44,7 @@ def test_the_runs_that_are_named_have_the_power_that_is_promised(name: str) -> N
 
 def test_a_change_of_nothing_is_shown_as_seldom_as_alpha_says() -> None:
     runs = np.random.default_rng(5).lognormal(size=500)
-    found = simulated_power(runs, 0.9999, start=40, most=40, experiments=10)
+    found = simulated_power(runs, PowerRequest(0.9999, paired=True), start=40, most=40, experiments=10)
     assert found.runs is None and found.low is None
     assert found.curve[0].power <= 0.1
 
@@ -52,7 +53,9 @@ def test_a_stronger_cure_and_less_certainty_need_fewer_runs() -> None:
     runs = np.random.default_rng(6).normal(size=300)
 
     def needed(ratio: float, power: float = 0.8) -> int:
-        return simulated_power(runs, ratio, power=power, experiments=100, exchanges=200).runs or 10**6
+        return (
+            simulated_power(runs, PowerRequest(ratio, power, paired=True), experiments=100, exchanges=200).runs or 10**6
+        )
 
     assert needed(0.5) < needed(0.66) < needed(0.8)
     assert needed(0.66, power=0.5) < needed(0.66)
@@ -60,7 +63,10 @@ def test_a_stronger_cure_and_less_certainty_need_fewer_runs() -> None:
 
 def test_the_same_seed_gives_the_same_answer_in_any_unit() -> None:
     runs = np.random.default_rng(7).lognormal(size=100)
-    one, other = (simulated_power(runs * unit, 0.5, experiments=40, exchanges=100) for unit in (1, 1024))
+    one, other = (
+        simulated_power(runs * unit, PowerRequest(0.5, paired=True), experiments=40, exchanges=100)
+        for unit in (1, 1024)
+    )
     assert one == other
 
 
@@ -106,7 +112,10 @@ def test_a_tail_that_cannot_give_the_ratio_is_refused_with_what_it_can_give() ->
 def test_planned_pairs_agree_with_the_simulation_of_the_true_law(name: str) -> None:
     rng = np.random.default_rng(10)
     true = max(
-        simulated_power(LAWS[name](rng, 4000), 0.66, kind=kind, experiments=100, exchanges=200).runs or 0
+        simulated_power(
+            LAWS[name](rng, 4000), PowerRequest(0.66, kind=kind, paired=True), experiments=100, exchanges=200
+        ).runs
+        or 0
         for kind in ("scale", "tail")
     )
     planned = float(np.median([pairs_needed(LAWS[name](rng, 100)) for _ in range(5)]))
