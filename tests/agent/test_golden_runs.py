@@ -20,7 +20,7 @@ from vgo_agent.agent.cli import main
 from vgo_agent.layers.trust import trust
 from vgo_agent.tools.verdict import from_json, title
 
-from .spaces import adaptive, grid
+from .asked_files import LAYER, adaptive, grid
 
 GOLDEN = Path(__file__).parents[1] / "golden/runs.json"
 PROGRAM = """\
@@ -40,12 +40,6 @@ i=0
 while [ $i -lt 3000 ]; do i=$((i + 1)); done
 echo "waits=$((slow * 50 + n % 7))"
 echo "value $((1000 + v * ${1:-1}))"
-"""
-LAYER = """\
-key: said
-description: What the program says.
-columns:
-  - {name: said.waits, unit: count, description: Waits., extract: {regex: "waits=(.*)"}}
 """
 MITIGATION = """\
 key: {key}

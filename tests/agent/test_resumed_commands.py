@@ -19,7 +19,7 @@ import pytest
 from vgo_agent.layers.trust import trust
 
 from ..conftest import Vgo
-from .spaces import adaptive, grid
+from .asked_files import LAYER, adaptive, grid
 
 PROGRAM = """\
 #!/bin/sh
@@ -42,12 +42,6 @@ case "$OMP_WAIT_POLICY" in [Aa]*) v=$((r / 6)) ;; [Pp]*) v=$((r * 5)) ;; esac
 [ "$OMP_DISPLAY_ENV" ] && echo "  GOMP_SPINCOUNT = '$OMP_WAIT_POLICY'" >&2
 echo "waits=$((n % 7))"
 echo "value $((1000 + v * size))"
-"""
-LAYER = """\
-key: said
-description: What the program says.
-columns:
-  - {name: said.waits, unit: count, description: Waits., extract: {regex: "waits=(.*)"}}
 """
 JUDGED = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--budget", "900", "--seed", "3")
 SHORT = (*JUDGED, "--max-runs", "40")

@@ -73,46 +73,20 @@ def truncated(case: Path) -> None:
     (case / "runs.parquet").write_bytes(table[: len(table) // 2])
 
 
-def without_outcome(case: Path) -> None:
-    change_table(case, lambda table: table.drop("outcome"))
+def table(changed: Callable[[pl.DataFrame], pl.DataFrame]) -> Broke:
+    """Another table."""
+    return lambda case: change_table(case, changed)
 
 
-def undescribed(case: Path) -> None:
-    change_table(case, lambda table: table.with_columns(never_heard_of=1.0))
-
-
-def out_of_order(case: Path) -> None:
-    change_table(case, lambda table: table.reverse())
-
-
-def order_as_text(case: Path) -> None:
-    change_table(case, lambda table: table.with_columns(pl.col("order").cast(pl.String)))
-
-
-def outcome_as_text(case: Path) -> None:
-    change_table(case, lambda table: table.with_columns(pl.col("outcome").cast(pl.String)))
-
-
-def faults_as_text(case: Path) -> None:
-    change_table(case, lambda table: table.with_columns(pl.col("minor_faults").cast(pl.String)))
-
-
-def layers_as_numbers(case: Path) -> None:
-    change_table(case, lambda table: table.with_columns(layers=pl.lit(1)))
-
-
-def pairs_as_fractions(case: Path) -> None:
-    change_table(case, lambda table: table.with_columns(pl.col("pair").cast(pl.Float64)))
+def text(name: str, old: str, new: str) -> Broke:
+    """Other words in a file."""
+    return lambda case: change_text(case, name, old, new)
 
 
 def fifth(column: str, value: float | None) -> Broke:
     """One run has this value there."""
     there = pl.when(pl.col("order") == 5).then(pl.lit(value)).otherwise(pl.col(column))
-    return lambda case: change_table(case, lambda table: table.with_columns(there.alias(column)))
-
-
-def all_empty(case: Path) -> None:
-    change_table(case, lambda table: table.with_columns(condition=pl.lit(None)))
+    return table(lambda frame: frame.with_columns(there.alias(column)))
 
 
 def pairs_missing(case: Path) -> None:
@@ -123,34 +97,6 @@ def pairs_missing(case: Path) -> None:
 def another_condition(case: Path) -> None:
     changed = pl.when(pl.col("condition") == "pin_to_cpu").then(pl.lit("thp_never")).otherwise(pl.col("condition"))
     change_table(case, lambda table: table.with_columns(changed.alias("condition")))
-
-
-def too_few_runs(case: Path) -> None:
-    change_text(case, "case.yaml", "max_runs: 3", "max_runs: 300")
-
-
-def another_key(case: Path) -> None:
-    change_text(case, "case.yaml", "key: draws", "key: drawn")
-
-
-def layers_chosen(case: Path) -> None:
-    change_text(case, "case.yaml", "min_runs: 3", "layers: [perf], min_runs: 3")
-
-
-def unknown_factor(case: Path) -> None:
-    change_text(case, "truth.yaml", "must_not", "also_true: [page_fault]\nmust_not")
-
-
-def unknown_mitigation(case: Path) -> None:
-    change_text(case, "truth.yaml", "pin_to_cpu", "pin_cpu")
-
-
-def control_with_a_cause(case: Path) -> None:
-    change_text(case, "truth.yaml", "must_not", "control: true\ncauses: [page_faults]\nmust_not")
-
-
-def unfilled_truth(case: Path) -> None:
-    change_text(case, "truth.yaml", "[cause not visible]", "[]")
 
 
 def truth_of(*lines: str) -> Broke:
@@ -174,28 +120,55 @@ def no_layers(case: Path) -> None:
     ("broke", "words"),
     [
         (truncated, "is not a whole parquet file"),
-        (without_outcome, "has no column outcome"),
-        (undescribed, "No layer describes the column never_heard_of"),
-        (order_as_text, "the column order is String, and not a whole number"),
-        (outcome_as_text, "the column outcome is String, and not a number"),
-        (faults_as_text, "the column minor_faults is String, and not a number"),
-        (layers_as_numbers, "the column layers is Int32, and not text"),
-        (pairs_as_fractions, "the column pair is Float64, and not a whole number"),
-        (all_empty, "the column condition is empty in some runs"),
+        (table(lambda frame: frame.drop("outcome")), "has no column outcome"),
+        (table(lambda frame: frame.with_columns(never_heard_of=1.0)), "No layer describes the column never_heard_of"),
+        (
+            table(lambda frame: frame.with_columns(pl.col("order").cast(pl.String))),
+            "the column order is String, and not a whole number",
+        ),
+        (
+            table(lambda frame: frame.with_columns(pl.col("outcome").cast(pl.String))),
+            "the column outcome is String, and not a number",
+        ),
+        (
+            table(lambda frame: frame.with_columns(pl.col("minor_faults").cast(pl.String))),
+            "the column minor_faults is String, and not a number",
+        ),
+        (table(lambda frame: frame.with_columns(layers=pl.lit(1))), "the column layers is Int32, and not text"),
+        (
+            table(lambda frame: frame.with_columns(pl.col("pair").cast(pl.Float64))),
+            "the column pair is Float64, and not a whole number",
+        ),
+        (table(lambda frame: frame.with_columns(condition=pl.lit(None))), "the column condition is empty in some runs"),
         (fifth("ok", None), "the column ok is empty in some runs"),
         (fifth("outcome", None), "the column outcome is not a number in some runs that count"),
         (fifth("outcome", math.nan), "the column outcome is not a number in some runs that count"),
         (fifth("wall_s", math.inf), "the column wall_s is not a number in some runs that count"),
-        (out_of_order, "does not rise from run to run"),
+        (table(lambda frame: frame.reverse()), "does not rise from run to run"),
         (pairs_missing, "it has 5 pairs of pin_to_cpu, and recording.json says 6"),
         (another_condition, "pairs of pin_to_cpu have the condition thp_never"),
-        (too_few_runs, "12 baseline runs, and limits.max_runs 300 needs 400"),
-        (another_key, "its key is drawn. Give folder and key the same name."),
-        (layers_chosen, "says limits.layers, which all cases are given alike by an option"),
-        (unknown_factor, "also_true: there is no factor page_fault; did you mean page_faults?"),
-        (unknown_mitigation, "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?"),
-        (control_with_a_cause, "a control has neither causes nor accepted mitigations"),
-        (unfilled_truth, "truth.yaml, line 1: verdicts: has too few entries; give at least 1."),
+        (text("case.yaml", "max_runs: 3", "max_runs: 300"), "12 baseline runs, and limits.max_runs 300 needs 400"),
+        (text("case.yaml", "key: draws", "key: drawn"), "its key is drawn. Give folder and key the same name."),
+        (
+            text("case.yaml", "min_runs: 3", "layers: [perf], min_runs: 3"),
+            "says limits.layers, which all cases are given alike by an option",
+        ),
+        (
+            text("truth.yaml", "must_not", "also_true: [page_fault]\nmust_not"),
+            "also_true: there is no factor page_fault; did you mean page_faults?",
+        ),
+        (
+            text("truth.yaml", "pin_to_cpu", "pin_cpu"),
+            "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?",
+        ),
+        (
+            text("truth.yaml", "must_not", "control: true\ncauses: [page_faults]\nmust_not"),
+            "a control has neither causes nor accepted mitigations",
+        ),
+        (
+            text("truth.yaml", "[cause not visible]", "[]"),
+            "truth.yaml, line 1: verdicts: has too few entries; give at least 1.",
+        ),
         (
             truth_of("verdicts: [remedy confirmed]", "causes:"),
             "line 2: causes: is no list; write one, such as [a, b].",
@@ -220,7 +193,7 @@ def no_layers(case: Path) -> None:
         (no_recording, "recording.json, line 1: recorded: is missing; add it."),
         (no_layers, "layers.json has another form"),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
 def test_what_is_wrong_is_said_although_the_hashes_match(case: Path, broke: Broke, words: str) -> None:
     broke(case)

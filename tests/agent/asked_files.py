@@ -1,7 +1,13 @@
-"""Spaces of parameters to sweep, for tests that run a program of their own."""
+"""A layer and spaces of parameters to sweep, for tests that run a program of their own."""
 
 from __future__ import annotations
 
+LAYER = """\
+key: said
+description: What the program says.
+columns:
+  - {name: said.waits, unit: count, description: Waits., extract: {regex: "waits=(.*)"}}
+"""
 _SPACE = """\
 metric: 'value ([0-9.]+)'
 unit: ms
