@@ -44,7 +44,7 @@ class EffectRatio(Frozen):
     high: float
 
 
-class Contrast(Frozen):
+class LevelContrast(Frozen):
     """One level against the first of its factor, or two such together."""
 
     factors: tuple[str, ...]
@@ -55,7 +55,7 @@ class Contrast(Frozen):
     """Pairs of settings, or fours of them, that it is the mean of."""
 
 
-class Effect(Contrast):
+class Effect(LevelContrast):
     """Of a contrast; below 1 is less."""
 
     spread: EffectRatio
@@ -66,7 +66,7 @@ class Effect(Contrast):
 
 
 class _Weighted(NamedTuple):
-    contrast: Contrast
+    contrast: LevelContrast
     weights: dict[str, float]
     """Of each setting."""
 
@@ -172,7 +172,7 @@ def _contrast(
         for name, weight in cell.items():
             weights[str(name)] += weight / len(whole)
     if any(abs(weight) > 1e-12 for weight in weights.values()):
-        contrast = Contrast(factors=factors, levels=levels, reference=reference, settings=len(whole))
+        contrast = LevelContrast(factors=factors, levels=levels, reference=reference, settings=len(whole))
         yield _Weighted(contrast, weights)
 
 
