@@ -1,0 +1,205 @@
+"""What each task did over a run, from events of the scheduler, and where the time of one task went.
+
+The walk charges every nanosecond of the window once, so that its states add up to it. A wait is replaced by what the task
+that ended it was doing meanwhile: what did not delay the first task is not in it.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from .sched_ring import HARD_INTERRUPT, SOFT_INTERRUPT, Fork, SchedTrace, Switch, SwitchedIn, Waking
+
+DEAD = 0x30
+RUNNABLE = 0xFF
+"""Bits of prev_state: one of the first, the task has ended; none of the second, it could have gone on."""
+DEEPEST = 10
+"""Waits that are followed from waker to waker."""
+
+
+class State(StrEnum):
+    """Where time of a run can go."""
+
+    ON_CPU = "on_cpu"
+    PEER_ON_CPU = "peer_on_cpu"
+    QUEUE_OWN = "queue_own"
+    QUEUE_OTHERS = "queue_others"
+    QUEUE_NOBODY = "queue_nobody"
+    BLOCKED = "blocked"
+    START_AND_END = "start_and_end"
+    UNSEEN = "unseen"
+
+
+class Stretch(NamedTuple):
+    """A task from `start` to `end`: on a CPU, in its queue, or blocked until somebody woke it."""
+
+    start: int
+    end: int
+    kind: str
+    """`cpu`, `queue` or `blocked`."""
+    cpu: int = -1
+    waker: int = 0
+    """Task that ended the wait; 0 where an interrupt did, or where it was not seen."""
+
+
+class Piece(NamedTuple):
+    """Part of the window, charged to a state."""
+
+    start: int
+    end: int
+    state: State
+    task: int
+    """Who was in that state."""
+    other: int
+    """Whom it waited behind in a queue; 0 for nobody."""
+
+
+class Timelines:
+    """The stretches of every task, by time, and who ran on each CPU."""
+
+    def __init__(self, trace: SchedTrace, root: int) -> None:
+        """`root` is the first task of the program."""
+        self.tasks: dict[int, list[Stretch]] = defaultdict(list)
+        self.cpus: dict[int, list[Stretch]] = defaultdict(list)
+        """Stretches of a CPU; `waker` is the task that ran."""
+        self.born: dict[int, Fork] = {}
+        self._now: dict[int, Stretch] = {}
+        self._running: dict[int, tuple[int, int]] = {}
+        for event in trace.events:
+            match event:
+                case Switch():
+                    self._switch_out(event)
+                    self._switch_in(event.at, event.cpu, event.into)
+                case SwitchedIn():
+                    self._switch_in(event.at, event.cpu, event.into)
+                case Waking():
+                    self._wake(event)
+                case Fork():
+                    self.born.setdefault(event.child, event)
+                    self._now[event.child] = Stretch(event.at, event.at, "queue", event.cpu)
+        end = trace.events[-1].at if trace.events else 0
+        for task, open_stretch in self._now.items():
+            self._close(task, end, open_stretch)
+        for cpu, (task, since) in self._running.items():
+            self.cpus[cpu].append(Stretch(since, end, "cpu", cpu, task))
+        self.tree = {root}
+        for fork in sorted(self.born.values(), key=lambda fork: fork.at):
+            if fork.parent in self.tree:
+                self.tree.add(fork.child)
+
+    def _close(self, task: int, at: int, stretch: Stretch) -> None:
+        if at > stretch.start and stretch.kind != "dead":
+            self.tasks[task].append(stretch._replace(end=at))
+
+    def _switch_out(self, event: Switch) -> None:
+        task = event.out
+        if task == 0:
+            return
+        open_stretch = self._now.get(task)
+        if open_stretch is None or open_stretch.kind != "cpu":
+            # Its coming on the CPU was not seen: it came when the task before it left.
+            since = self._running.get(event.cpu, (0, event.at))[1]
+            if open_stretch is not None:
+                since = max(since, open_stretch.start)
+                self._close(task, since, open_stretch)
+            open_stretch = Stretch(since, since, "cpu", event.cpu)
+        self._close(task, event.at, open_stretch)
+        gone = "dead" if event.state & DEAD else "blocked" if event.state & RUNNABLE else "queue"
+        self._now[task] = Stretch(event.at, event.at, gone, event.cpu)
+
+    def _switch_in(self, at: int, cpu: int, task: int) -> None:
+        if self._running.get(cpu, (None,))[0] == task and task in self._now and self._now[task].kind == "cpu":
+            return  # told twice
+        if cpu in self._running:
+            before, since = self._running[cpu]
+            if at > since:
+                self.cpus[cpu].append(Stretch(since, at, "cpu", cpu, before))
+        self._running[cpu] = (task, at)
+        if task == 0:
+            return
+        if (open_stretch := self._now.get(task)) is not None:
+            self._close(task, at, open_stretch._replace(cpu=cpu) if open_stretch.kind == "queue" else open_stretch)
+        self._now[task] = Stretch(at, at, "cpu", cpu)
+
+    def _wake(self, event: Waking) -> None:
+        open_stretch = self._now.get(event.woken)
+        if open_stretch is None or open_stretch.kind != "blocked":
+            return
+        self._close(event.woken, event.at, open_stretch._replace(waker=self._waker(event)))
+        self._now[event.woken] = Stretch(event.at, event.at, "queue", event.cpu)
+
+    @staticmethod
+    def _waker(event: Waking) -> int:
+        """The task that woke another; 0 for an interrupt, which has nothing to do with the task it came in upon.
+
+        A soft interrupt is both: what a task sends to itself through the loopback device is delivered in its own call.
+        Without a stack the two look the same but for the idle task, so that it counts as an interrupt.
+        """
+        return 0 if event.flags & (HARD_INTERRUPT | SOFT_INTERRUPT) else event.waker
+
+    def behind(self, cpu: int, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Who had a CPU between two times: pairs of nanoseconds and task; 0 is idle, or was not seen."""
+        ran = self.cpus.get(cpu, [])
+        index = max(0, bisect.bisect_right(ran, start, key=lambda stretch: stretch.start) - 1)
+        seen = 0
+        for stretch in ran[index:]:
+            if stretch.start >= end:
+                break
+            if (length := min(stretch.end, end) - max(stretch.start, start)) > 0:
+                seen += length
+                yield length, stretch.waker
+        if seen < end - start:
+            yield end - start - seen, 0
+
+    def walk(self, task: int, start: int, end: int, above: tuple[int, ...] = ()) -> Iterator[Piece]:
+        """Charge all of `start` to `end` of a task: pieces in order that cover it without gap or overlap."""
+        at = start
+        if (fork := self.born.get(task)) is not None and fork.at > at:
+            until = min(fork.at, end)
+            if above and fork.parent not in above:
+                yield from self.walk(fork.parent, at, until, (*above, task))
+            else:
+                yield Piece(at, until, State.START_AND_END, task, 0)
+            at = until
+        stretches = self.tasks.get(task, [])
+        index = max(0, bisect.bisect_right(stretches, at, key=lambda stretch: stretch.start) - 1)
+        for stretch in stretches[index:]:
+            if stretch.start >= end or at >= end:
+                break
+            if stretch.start > at:
+                yield Piece(at, stretch.start, State.UNSEEN, task, 0)
+                at = stretch.start
+            if (until := min(stretch.end, end)) > at:
+                yield from self._charged(task, stretch, at, until, above)
+                at = until
+        if at < end:
+            yield Piece(at, end, State.START_AND_END, task, 0)
+
+    def _charged(self, task: int, stretch: Stretch, start: int, end: int, above: tuple[int, ...]) -> Iterator[Piece]:
+        if stretch.kind == "cpu":
+            yield Piece(start, end, State.ON_CPU if task in self.tree else State.PEER_ON_CPU, task, 0)
+        elif stretch.kind == "queue":
+            yield from self._queued(task, stretch.cpu, start, end)
+        elif stretch.waker and stretch.waker not in (task, *above) and len(above) < DEEPEST:
+            yield from self.walk(stretch.waker, start, end, (*above, task))
+        else:
+            yield Piece(start, end, State.BLOCKED, task, 0)
+
+    def _queued(self, task: int, cpu: int, start: int, end: int) -> Iterator[Piece]:
+        at = start
+        for length, other in self.behind(cpu, start, end):
+            state = State.QUEUE_NOBODY if not other else State.QUEUE_OWN if other in self.tree else State.QUEUE_OTHERS
+            yield Piece(at, at + length, state, task, other)
+            at += length
+
+
+def totals(pieces: Iterable[Piece]) -> dict[State, int]:
+    """Nanoseconds in each state."""
+    spent = dict.fromkeys(State, 0)
+    for piece in pieces:
+        spent[piece.state] += piece.end - piece.start
+    return spent
