@@ -21,6 +21,7 @@ from .probes.cgroup import open_cgroup
 from .probes.frequency import FrequencyProbe
 from .probes.gpu import GpuProbe
 from .probes.interference import InterferenceProbe
+from .probes.ledger import LedgerProbe
 from .probes.memory import open_memory
 from .probes.mpi import MpiProbe
 from .probes.network import NetworkProbe
@@ -58,6 +59,7 @@ PROBES: dict[str, Callable[[Layer, Path], Probe]] = {
     "memory": open_memory,
     "numa": open_numa,
     "mpi": MpiProbe,
+    "ledger": LedgerProbe,
 }
 """The probes that a layer may name; each is opened with its layer and the root below which /proc and /sys lie."""
 SPEC = re.compile(r"(?P<where>.*?\.ya?ml|[^:/]*)(?::(?P<given>.*))?", re.DOTALL)

@@ -35,7 +35,7 @@ class Probe:
     """Reads counters around one run; parsing waits until `values`, outside the timed window.
 
     The order of calls: `wrap` once for each way to start the program; then for each run `rest`, `before`, the spawn,
-    `started`, the end of the program, `at_exit`, `after`, the reaping, `said`, `values`; `close` at the end of the
+    `started`, the end of the program, `timed`, `at_exit`, `after`, the reaping, `said`, `values`; `close` at the end of the
     session.
     Nothing here raises for a source that fails in mid-run: the cell is missing, and `absent` says why.
     """
@@ -57,6 +57,9 @@ class Probe:
 
     def started(self, pid: int) -> None:
         """Note the process that was spawned; it runs, so be quick."""
+
+    def timed(self, started_ns: int, ended_ns: int) -> None:
+        """Note from when to when the wall time of the run is counted, on CLOCK_MONOTONIC."""
 
     def at_exit(self, pid: int) -> None:
         """Read what only a zombie still shows; the process has ended and is not reaped."""
@@ -151,6 +154,9 @@ class Parts(LayerProbe):
         """Tell each part."""
         for part in self._parts:
             part.started(pid)
+
+    def timed(self, started_ns: int, ended_ns: int) -> None:
+        """Note from when to when the wall time of the run is counted, on CLOCK_MONOTONIC."""
 
     def at_exit(self, pid: int) -> None:
         """Tell each part."""

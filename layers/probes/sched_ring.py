@@ -1,4 +1,4 @@
-"""What the scheduler did on all CPUs, as perf_event_open tells it: kept raw by the kernel, copied and read after a run."""
+"""What the scheduler did on all CPUs, from perf_event_open: kept raw by the kernel, copied and read after a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .perf_open import DISABLED, ENABLE, TRACEPOINT, Attr, libc, perf_event_open
-from .perf_open import FD_CLOEXEC as FD_CLOEXEC
 from .sysfs import cpu_numbers
 
 IDENTIFIER, TID, TIME, CPU, RAW = 1 << 16, 1 << 1, 1 << 2, 1 << 7, 1 << 10
@@ -109,9 +108,9 @@ class Ring:
     """The memory that the kernel writes records of one CPU to."""
 
     def __init__(self, file: int, size: int) -> None:
-        """Map it; `size` is a power of two."""
-        self._memory = mmap.mmap(file, PAGE + size)
-        self._size = size
+        """Map it: `size` bytes, or the next larger number that the kernel takes."""
+        self._size = PAGE << max(0, (size - 1) // PAGE).bit_length()
+        self._memory = mmap.mmap(file, PAGE + self._size)
         self._tail = 0
 
     def take(self) -> bytes:
@@ -143,7 +142,7 @@ class SchedRings:
         self._kinds: dict[int, str] = {}
         self._files: list[int] = []
         with ExitStack() as undo:
-            undo.callback(lambda: [os.close(file) for file in self._files])
+            undo.callback(self._close_files)
             online = cpu_numbers((root / "sys/devices/system/cpu/online").read_text())
             self._rings = [self._opened(cpu, size, undo) for cpu in sorted(online)]
             self._undo = undo.pop_all()
@@ -172,6 +171,10 @@ class SchedRings:
     def close(self) -> None:
         """Close the events and their rings."""
         self._undo.close()
+
+    def _close_files(self) -> None:
+        for file in self._files:
+            os.close(file)
 
     def _opened(self, cpu: int, size: int, undo: ExitStack) -> Ring:
         own: list[int] = []

@@ -1,7 +1,7 @@
 """What each task did over a run, from events of the scheduler, and where the time of one task went.
 
-The walk charges every nanosecond of the window once, so that its states add up to it. A wait is replaced by what the task
-that ended it was doing meanwhile: what did not delay the first task is not in it.
+The walk charges every nanosecond of the window once, so that its states add up to it. A wait is replaced by what the
+task that ended it was doing meanwhile: what did not delay the first task is not in it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from .sched_ring import HARD_INTERRUPT, SOFT_INTERRUPT, Fork, SchedTrace, Switch, SwitchedIn, Waking
+from .sched_ring import HARD_INTERRUPT, SOFT_INTERRUPT, Event, Fork, SchedTrace, Switch, SwitchedIn, Waking
 
 DEAD = 0x30
 RUNNABLE = 0xFF
@@ -70,17 +70,7 @@ class Timelines:
         self._now: dict[int, Stretch] = {}
         self._running: dict[int, tuple[int, int]] = {}
         for event in trace.events:
-            match event:
-                case Switch():
-                    self._switch_out(event)
-                    self._switch_in(event.at, event.cpu, event.into)
-                case SwitchedIn():
-                    self._switch_in(event.at, event.cpu, event.into)
-                case Waking():
-                    self._wake(event)
-                case Fork():
-                    self.born.setdefault(event.child, event)
-                    self._now[event.child] = Stretch(event.at, event.at, "queue", event.cpu)
+            self._take(event)
         end = trace.events[-1].at if trace.events else 0
         for task, open_stretch in self._now.items():
             self._close(task, end, open_stretch)
@@ -90,6 +80,19 @@ class Timelines:
         for fork in sorted(self.born.values(), key=lambda fork: fork.at):
             if fork.parent in self.tree:
                 self.tree.add(fork.child)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Switch():
+                self._switch_out(event)
+                self._switch_in(event.at, event.cpu, event.into)
+            case SwitchedIn():
+                self._switch_in(event.at, event.cpu, event.into)
+            case Waking():
+                self._wake(event)
+            case Fork():
+                self.born.setdefault(event.child, event)
+                self._now[event.child] = Stretch(event.at, event.at, "queue", event.cpu)
 
     def _close(self, task: int, at: int, stretch: Stretch) -> None:
         if at > stretch.start and stretch.kind != "dead":

@@ -139,9 +139,10 @@ class Spawner:
                 partial(self._survivors.end, known, pid, launch.groups),
                 partial(self._look, known, sink, of_error),
             )
-            wall_ns = time.monotonic_ns() - started_ns
+            ended_ns = time.monotonic_ns()
+            wall_ns = ended_ns - started_ns
             self.spent_ns += wall_ns
-            tell_ended(pid, probes)
+            tell_ended(pid, probes, (started_ns, ended_ns))
             _, status, usage = os.wait4(pid, 0)
             self._pid = 0
             # After the reaping, when the list of children is as it was before: the cheapest to compare.
@@ -232,9 +233,10 @@ def tell_started(pid: int, probes: Sequence[Probe], on_started: OnStarted) -> No
         on_started(pid)
 
 
-def tell_ended(pid: int, probes: Sequence[Probe]) -> None:
+def tell_ended(pid: int, probes: Sequence[Probe], window_ns: tuple[int, int]) -> None:
     """Let the probes read the zombie, then what they read before; the last that read before reads first."""
     for probe in probes:
+        probe.timed(*window_ns)
         probe.at_exit(pid)
     for probe in reversed(probes):
         probe.after()
