@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     Stop = str
 else:
     Stop = Literal[tuple(RULES)]
+NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0}
+"""In one of a unit of time."""
 WALL_TIME, UNNAMED = "wall time", "outcome"
 _GROUP = re.compile(r"(?<!\\)\((?!\?[:=!<])")
 """The first group that captures."""
@@ -98,6 +100,16 @@ class Subject(Frozen):
         if self.per_iteration is not None:
             return f"{self.metric} of each sample"
         return "wall time" if self.metric is None else f"/{self.metric}/"
+
+    @property
+    def ns_each(self) -> float:
+        """Nanoseconds in one of its unit; 0 where the outcome is no time."""
+        return NANOSECONDS.get(self.unit, 0.0)
+
+    @property
+    def times_part(self) -> bool:
+        """The outcome is a time that the program printed, of a part of the run."""
+        return self.metric is not None and self.per_iteration is None and self.ns_each > 0
 
     @property
     def name(self) -> str:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from ..step import StepRequest
 
 
-RUNS = 100
+RUNS, LEDGER_RUNS = 100, 30
+STACKS = "stacks"
+"""The layer that a ledger is made from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +28,13 @@ examples:
   vgo-agent measure ./bench.sh
   vgo-agent measure --stop count --stop-at 100 --save runs.csv ./bench.sh
   vgo-agent measure --metric 'time: ([0-9.]+) ms' --unit ms --json -- python bench.py
+  vgo-agent measure --ledger ./bench.sh
   vgo-agent measure --layer process --save t.csv ./bench.sh && vgo-agent analyze t.csv
   vgo-agent measure --layer process --layer strace --runs 60 ./bench.sh
   vgo-agent measure --layer all --json -- python bench.py
+
+--ledger tells where the milliseconds went that slow runs take more: on a CPU and in which function, behind whom in its
+queue, waiting in which call for whom. With --metric it splits the part of the run that the metric measures.
 
 Without --layer nothing reads counters; nothing is ever changed. With it light layers are on in every profiled run,
 heavy ones in turn, two at most; bare runs between them, in random order, show what the layers themselves do to the
@@ -41,16 +47,16 @@ it, with a page that describes it. analyze and compare read both.
         *("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "stop-at", "layer", "launcher", "root"),
         *("seed", "out"),
     )
-    REQUIRES = {**OnHosts.REQUIRES, "layers": "runs"}
-    CONFLICTS = {"layers": "stop stop_at min_runs max_runs"}
+    CONFLICTS = {"layers": "stop stop_at min_runs max_runs", "ledger": "stop stop_at min_runs max_runs"}
 
     runs: int = option(
-        f"with --layer: runs with each set of layers that is on (default {RUNS})",
+        f"with --layer or --ledger: runs with each set of layers that is on (default {RUNS}, of a ledger {LEDGER_RUNS})",
         RUNS,
         metavar="N",
         allowed=lambda runs: runs >= 2,
         refused="shows no spread; give at least 2",
     )
+    ledger: bool = option("tell where the milliseconds of slow runs went (needs root)", False)
     save: str | None = option("keep every run: FILE.csv, FILE.parquet or a folder", metavar="PATH")
 
     def run(self) -> int:
@@ -78,12 +84,14 @@ it, with a page that describes it. analyze and compare read both.
 
         subject, limits = subject_of(self, settings), settings.limits()
         arguments = {"max_seconds": settings.budget_s}
-        if "layers" not in self.flags:
+        if "layers" not in self.flags and not self.ledger:
             arguments |= {"max_runs": settings.max_runs}
             why = "run until it is enough"
             return StepRequest(subject=subject, limits=limits, kind="measurement", arguments=arguments, why=why)
-        named(settings.layers)  # a layer that does not exist is told before the first run
-        profiled = {"layers": settings.layers, "runs": self.runs, **arguments}
+        layers = (*(settings.layers if "layers" in self.flags else ()), *((STACKS,) if self.ledger else ()))
+        named(layers)  # a layer that does not exist is told before the first run
+        runs = LEDGER_RUNS if self.ledger and "runs" not in self.typed else self.runs
+        limits, profiled = limits.model_copy(update={"layers": layers}), {"layers": layers, "runs": runs, **arguments}
         why = "read counters around each run"
         return StepRequest(subject=subject, limits=limits, kind="profile", arguments=profiled, why=why)
 

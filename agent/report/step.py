@@ -9,13 +9,15 @@ from typing import Any
 
 from ...tools.base import Result
 from ...tools.document import Block, Facts, Figure, Note, Section, Table
+from ...tools.ledger.ledger import Ledger, ledger_of
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
+from ...tools.run_table import LAYERS, RUNS, read_layers, read_runs
 from ...tools.statistics.shape.describe import describe
 from ...tools.statistics.spread import log_sd_interval
 from ..render.terminal import blocks_text
 from ..step import StepResult
-from . import factors
+from . import factors, ledger
 from .diagnosis import typed
 from .numbers import histogram, number, statistics
 from .remarks import findings, of_form
@@ -32,12 +34,18 @@ def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
         "outcome": subject.outcome,
         "unit": subject.unit,
         **stepped.result.model_dump(mode="json"),
+        **_ledger(stepped),
         "interrupted": stepped.stopped is not None,
         "rows": [dict(row) for row in stepped.rows],
         "machine": stepped.machine.model_dump(mode="json"),
         "saved": [str(path) for path in saved],
         "run_dir": str(stepped.folder),
     }
+
+
+def _ledger(stepped: StepResult) -> dict[str, Any]:
+    found = ledger_in(stepped) if isinstance(stepped.result, ProfileResult) else None
+    return {"ledger": found.model_dump(mode="json")} if found else {}
 
 
 def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
@@ -78,12 +86,19 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     yield Facts(statistics(profiled.outcome, log_sd_interval(counted), subject.unit))
     yield _histogram(counted, subject.unit, fancy)
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
+    yield from ledger.section(ledger_in(stepped))
     yield Table(factors.SHIFTS, factors.shift_rows(profiled))
     hidden = tuple(profiled.hidden.items())
     more = len(hidden) - MOST_HIDDEN
     rest = ((f"... and {more} more", "(--json)"),) if more > 0 else ()
     yield Section("Not shown here", (Facts((*hidden[:MOST_HIDDEN], *rest)),))
     yield from map(Note, (*factors.of_profile(profiled), *factors.missing_cells(stepped.rows)))
+
+
+def ledger_in(stepped: StepResult) -> Ledger | None:
+    """Where the milliseconds went, if the runs tell."""
+    table = read_runs(stepped.files[RUNS], RUNS, read_layers(stepped.files[LAYERS]).values())
+    return ledger_of(table, stepped.request.subject.ns_each / 1e6, stepped.request.limits.seed)
 
 
 def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Figure:

@@ -35,13 +35,15 @@ class Probe:
     """Reads counters around one run; parsing waits until `values`, outside the timed window.
 
     The order of calls: `wrap` once for each way to start the program; then for each run `rest`, `before`, the spawn,
-    `started`, the end of the program, `timed`, `at_exit`, `after`, the reaping, `said`, `values`; `close` at the end of the
-    session.
+    `started`, the end of the program, `timed`, `at_exit`, `after`, the reaping, `said`, `values`, `split`; `close` at
+    the end of the session.
     Nothing here raises for a source that fails in mid-run: the cell is missing, and `absent` says why.
     """
 
     reads_output = False
     """It wants standard output and standard error of each run, whole."""
+    times_part = False
+    """The outcome of a run is a time that the program printed, of a part of the run."""
     _absent: Mapping[str, str] = MappingProxyType({})
     """What `absent` says."""
 
@@ -72,6 +74,10 @@ class Probe:
 
     def values(self) -> Mapping[str, Value]:
         """Parse: column name to value; a source that is absent gives no entry."""
+        return {}
+
+    def split(self, outcome_ns: float | None) -> Mapping[str, Value]:
+        """Parse what needs the outcome, where it is a time: column name to value, as `values` does, after it."""
         return {}
 
     def absent(self) -> Mapping[str, str]:
@@ -156,7 +162,9 @@ class Parts(LayerProbe):
             part.started(pid)
 
     def timed(self, started_ns: int, ended_ns: int) -> None:
-        """Note from when to when the wall time of the run is counted, on CLOCK_MONOTONIC."""
+        """Tell each part."""
+        for part in self._parts:
+            part.timed(started_ns, ended_ns)
 
     def at_exit(self, pid: int) -> None:
         """Tell each part."""

@@ -1,44 +1,75 @@
-"""The probe `ledger`: where each run's time went, in milliseconds that add up to its wall time."""
+"""The probe `ledger`: where each run's time went, in milliseconds that add up to it, by state and by reason."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..schema import Layer
-from .base import Probe
+from ..schema import Layer, Value
+from .base import LayerProbe, SpawnCommand
+from .kernel_stack import KernelStacks
+from .open_files import OpenFiles
+from .opened import Opener
 from .perf_open import refusal
-from .sched_ring import SchedRings
+from .region import ClockReadings, Region, before_output, between_readings, later_by, spent_looking
+from .sched_trace import SchedRings, SchedTrace
 from .timeline import Timelines, totals
 
 MIB = 1 << 20
-LOST = "the scheduler's events of the run do not fit into their rings: --layer ledger:ring_mib={}"
+LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
+LOOKING = 0.02
+"""Of a region: where looking for it takes a larger share, it is looked for by the output alone."""
 
 
-class LedgerProbe(Probe):
-    """Keeps what the scheduler does on all CPUs while a run lasts, and splits the run's time by it afterwards."""
+class LedgerProbe(LayerProbe):
+    """Keeps what the scheduler does on all CPUs while a run lasts, and splits the run's time by it afterwards.
+
+    With the parameter `stacks` also in which function of the kernel each task waited, who woke it there, what was on a
+    CPU each millisecond, and which part of the run the metric measures.
+    """
 
     def __init__(self, layer: Layer, root: Path) -> None:
         """Open the rings; where the kernel refuses, every column is absent."""
-        self._columns = [column.name for column in layer.columns]
+        super().__init__(layer)
+        self._key = layer.key
+        self._ring_mib = float(layer.parameters["ring_mib"])
+        self._with_stacks = bool(layer.parameters.get("stacks"))
         self._written: list[bytes] = []
         self._pid = 0
         self._window = (0, 0)
-        self._ring_mib = float(layer.parameters["ring_mib"])
+        self._later_ns: list[float] = []
+        """From the end of a region to the output, in the runs where both were found."""
         self._rings: SchedRings | None = None
+        self._stacks = self._files = self._clock = None
         try:
-            self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB)))
+            self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB), self._with_stacks))
+            if self._with_stacks:
+                self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
+                self._clock = ClockReadings(root)
         except OSError as error:
-            self._absent = dict.fromkeys(self._columns, refusal(error))
+            self._lack(refusal(error))
+
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
+        """Where a part of the run is timed, let Python write out what it prints at once."""
+        if not (self._with_stacks and self.times_part):
+            return command
+        return SpawnCommand(command.argv, {"PYTHONUNBUFFERED": "1", **command.environment})
 
     def before(self) -> None:
         """Let the kernel write."""
+        if self._files is not None:
+            self._files.before()
         if self._rings is not None:
-            self._rings.on()
+            self._rings.rings.on()
 
     def started(self, pid: int) -> None:
-        """Note the process."""
+        """Note the process, and watch when it reads the clock."""
         self._pid = pid
+        if self._files is not None:
+            self._files.started(pid)
+        if self._clock is not None and self._rings is not None and self.times_part:
+            self._clock.follow(self._rings.rings, pid)
 
     def timed(self, started_ns: int, ended_ns: int) -> None:
         """Note what the run's wall time is counted from and to."""
@@ -47,16 +78,44 @@ class LedgerProbe(Probe):
     def after(self) -> None:
         """Copy what was written."""
         if self._rings is not None:
-            self._written = self._rings.off()
+            self._written = self._rings.rings.off()
+        if self._clock is not None:
+            self._clock.end()
+        if self._files is not None:
+            self._files.after()
 
-    def values(self) -> Mapping[str, float]:
-        """Split the time of the process that was started; nothing where events were lost."""
+    def split(self, outcome_ns: float | None) -> Mapping[str, Value]:
+        """Split the time of the process that was started, or of the part that its outcome measures.
+
+        Nothing where events were lost.
+        """
         if self._rings is None:
             return {}
         trace = self._rings.read(self._written)
         if trace.lost:
-            self._absent = dict.fromkeys(self._columns, LOST.format(f"{4 * self._ring_mib:g}"))
+            self._lack(LOST.format(self._key, 4 * self._ring_mib))
             return {}
-        self._absent = {}
-        spent = totals(Timelines(trace, self._pid).walk(self._pid, *self._window))
-        return {f"ledger.{state}_ms": nanoseconds / 1e6 for state, nanoseconds in spent.items()}
+        self._lack("")
+        timelines = Timelines(trace, self._pid, self._stacks)
+        region = self._region(trace, timelines, outcome_ns) or Region(*self._window, self._pid, "run")
+        pieces = list(timelines.walk(region.task, region.start, region.end))
+        values: dict[str, Value] = {
+            f"{self._key}.{state}_ms": nanoseconds / 1e6 for state, nanoseconds in totals(pieces).items()
+        }
+        values[f"{self._key}.region"] = region.found_by
+        if self._stacks is not None and self._files is not None:
+            self._files.settle()
+            opener = Opener(trace, timelines, self._stacks, self._files)
+            values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
+        return self._declared(values)
+
+    def _region(self, trace: SchedTrace, timelines: Timelines, outcome_ns: float | None) -> Region | None:
+        if outcome_ns is None or not self.times_part:
+            return None
+        found = between_readings(trace, timelines.tree, outcome_ns)
+        if found is not None and spent_looking(trace, found) <= LOOKING * outcome_ns:
+            if (later := later_by(trace, timelines.tree, found)) is not None:
+                self._later_ns.append(later)
+            return found
+        later_ns = statistics.median(self._later_ns) if self._later_ns else 0.0
+        return before_output(trace, timelines.tree, outcome_ns, later_ns)

@@ -9,29 +9,17 @@ from __future__ import annotations
 import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
 from typing import NamedTuple
 
-from .sched_ring import HARD_INTERRUPT, SOFT_INTERRUPT, Event, Fork, SchedTrace, Switch, SwitchedIn, Waking
+from .kernel_stack import KernelStacks, State, call_of, interrupt_of, wait_of
+from .sched_trace import Event, Fork, SchedTrace, Switch, SwitchedIn, Waking
 
 DEAD = 0x30
 RUNNABLE = 0xFF
 """Bits of prev_state: one of the first, the task has ended; none of the second, it could have gone on."""
 DEEPEST = 10
 """Waits that are followed from waker to waker."""
-
-
-class State(StrEnum):
-    """Where time of a run can go."""
-
-    ON_CPU = "on_cpu"
-    PEER_ON_CPU = "peer_on_cpu"
-    QUEUE_OWN = "queue_own"
-    QUEUE_OTHERS = "queue_others"
-    QUEUE_NOBODY = "queue_nobody"
-    BLOCKED = "blocked"
-    START_AND_END = "start_and_end"
-    UNSEEN = "unseen"
+IDLE_CPU = "an interrupt on an idle CPU"
 
 
 class Stretch(NamedTuple):
@@ -44,6 +32,14 @@ class Stretch(NamedTuple):
     cpu: int = -1
     waker: int = 0
     """Task that ended the wait; 0 where an interrupt did, or where it was not seen."""
+    interrupt: str = ""
+    """That ended the wait, in words."""
+    switch: Switch | None = None
+    """With which it left the CPU."""
+
+
+Waits = tuple[tuple[int, "Stretch"], ...]
+"""The waits that led somewhere, from the first task's on: who waited, and in which stretch."""
 
 
 class Piece(NamedTuple):
@@ -56,18 +52,25 @@ class Piece(NamedTuple):
     """Who was in that state."""
     other: int
     """Whom it waited behind in a queue; 0 for nobody."""
+    stretch: Stretch | None = None
+    above: Waits = ()
 
 
 class Timelines:
     """The stretches of every task, by time, and who ran on each CPU."""
 
-    def __init__(self, trace: SchedTrace, root: int) -> None:
-        """`root` is the first task of the program."""
+    def __init__(self, trace: SchedTrace, root: int, stacks: KernelStacks | None = None) -> None:
+        """`root` is the first task of the program; without stacks all waits are of one kind."""
         self.tasks: dict[int, list[Stretch]] = defaultdict(list)
         self.cpus: dict[int, list[Stretch]] = defaultdict(list)
         """Stretches of a CPU; `waker` is the task that ran."""
         self.born: dict[int, Fork] = {}
+        self.processes: dict[int, int] = {}
+        """Of tasks."""
+        self._stacks = stacks
         self._now: dict[int, Stretch] = {}
+        self._woken: set[int] = set()
+        """Tasks that were woken on their way to block, while they still had their CPU."""
         self._running: dict[int, tuple[int, int]] = {}
         for event in trace.events:
             self._take(event)
@@ -102,6 +105,7 @@ class Timelines:
         task = event.out
         if task == 0:
             return
+        self.processes[task] = event.process or task
         open_stretch = self._now.get(task)
         if open_stretch is None or open_stretch.kind != "cpu":
             # Its coming on the CPU was not seen: it came when the task before it left.
@@ -112,7 +116,7 @@ class Timelines:
             open_stretch = Stretch(since, since, "cpu", event.cpu)
         self._close(task, event.at, open_stretch)
         gone = "dead" if event.state & DEAD else "blocked" if event.state & RUNNABLE else "queue"
-        self._now[task] = Stretch(event.at, event.at, gone, event.cpu)
+        self._now[task] = Stretch(event.at, event.at, gone, event.cpu, switch=event)
 
     def _switch_in(self, at: int, cpu: int, task: int) -> None:
         if self._running.get(cpu, (None,))[0] == task and task in self._now and self._now[task].kind == "cpu":
@@ -125,24 +129,41 @@ class Timelines:
         if task == 0:
             return
         if (open_stretch := self._now.get(task)) is not None:
-            self._close(task, at, open_stretch._replace(cpu=cpu) if open_stretch.kind == "queue" else open_stretch)
+            self._close(task, at, self._ended(task, open_stretch, cpu))
         self._now[task] = Stretch(at, at, "cpu", cpu)
+
+    def _ended(self, task: int, stretch: Stretch, cpu: int) -> Stretch:
+        """What ended when a task came on a CPU; a wake-up that came while it was still on its way to block counts."""
+        if stretch.kind == "blocked" and task in self._woken:
+            stretch = stretch._replace(kind="queue")
+        self._woken.discard(task)
+        if stretch.kind == "queue":
+            return stretch._replace(cpu=cpu)
+        return stretch._replace(interrupt=IDLE_CPU) if stretch.kind == "blocked" else stretch
 
     def _wake(self, event: Waking) -> None:
         open_stretch = self._now.get(event.woken)
         if open_stretch is None or open_stretch.kind != "blocked":
+            if open_stretch is not None and open_stretch.kind == "cpu":
+                self._woken.add(event.woken)
             return
-        self._close(event.woken, event.at, open_stretch._replace(waker=self._waker(event)))
+        interrupt = interrupt_of(event.flags, self._stacks.names(event.stack) if self._stacks else None)
+        ended = open_stretch._replace(waker=0 if interrupt else event.waker, interrupt=interrupt)
+        self._woken.discard(event.woken)
+        self._close(event.woken, event.at, ended)
         self._now[event.woken] = Stretch(event.at, event.at, "queue", event.cpu)
 
-    @staticmethod
-    def _waker(event: Waking) -> int:
-        """The task that woke another; 0 for an interrupt, which has nothing to do with the task it came in upon.
+    def wait(self, stretch: Stretch) -> State:
+        """The kind of a wait."""
+        return wait_of(self.stack(stretch)) if self._stacks else State.BLOCKED
 
-        A soft interrupt is both: what a task sends to itself through the loopback device is delivered in its own call.
-        Without a stack the two look the same but for the idle task, so that it counts as an interrupt.
-        """
-        return 0 if event.flags & (HARD_INTERRUPT | SOFT_INTERRUPT) else event.waker
+    def stack(self, stretch: Stretch) -> tuple[str, ...]:
+        """Functions of the kernel in which a task left its CPU."""
+        return self._stacks.names(stretch.switch.stack) if self._stacks and stretch.switch else ()
+
+    def call(self, stretch: Stretch) -> str:
+        """The system call in which a task left its CPU."""
+        return call_of(self.stack(stretch))
 
     def behind(self, cpu: int, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Who had a CPU between two times: pairs of nanoseconds and task; 0 is idle, or was not seen."""
@@ -158,46 +179,57 @@ class Timelines:
         if seen < end - start:
             yield end - start - seen, 0
 
-    def walk(self, task: int, start: int, end: int, above: tuple[int, ...] = ()) -> Iterator[Piece]:
+    def walk(self, task: int, start: int, end: int, above: Waits = ()) -> Iterator[Piece]:
         """Charge all of `start` to `end` of a task: pieces in order that cover it without gap or overlap."""
         at = start
         if (fork := self.born.get(task)) is not None and fork.at > at:
             until = min(fork.at, end)
-            if above and fork.parent not in above:
-                yield from self.walk(fork.parent, at, until, (*above, task))
+            if above and all(fork.parent != waiting for waiting, _ in above):
+                yield from self.walk(fork.parent, at, until, (*above, (task, BEFORE_BIRTH)))
             else:
-                yield Piece(at, until, State.START_AND_END, task, 0)
+                yield Piece(at, until, State.START_AND_END, task, 0, None, above)
             at = until
         stretches = self.tasks.get(task, [])
         index = max(0, bisect.bisect_right(stretches, at, key=lambda stretch: stretch.start) - 1)
-        for stretch in stretches[index:]:
+        for place in range(index, len(stretches)):
+            stretch = stretches[place]
             if stretch.start >= end or at >= end:
                 break
             if stretch.start > at:
-                yield Piece(at, stretch.start, State.UNSEEN, task, 0)
+                yield Piece(at, stretch.start, State.UNSEEN, task, 0, None, above)
                 at = stretch.start
             if (until := min(stretch.end, end)) > at:
                 yield from self._charged(task, stretch, at, until, above)
                 at = until
         if at < end:
-            yield Piece(at, end, State.START_AND_END, task, 0)
+            yield Piece(at, end, State.START_AND_END, task, 0, None, above)
 
-    def _charged(self, task: int, stretch: Stretch, start: int, end: int, above: tuple[int, ...]) -> Iterator[Piece]:
+    def _charged(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[Piece]:
         if stretch.kind == "cpu":
-            yield Piece(start, end, State.ON_CPU if task in self.tree else State.PEER_ON_CPU, task, 0)
+            state = State.ON_CPU if task in self.tree else State.PEER_ON_CPU
+            yield Piece(start, end, state, task, 0, stretch, above)
         elif stretch.kind == "queue":
-            yield from self._queued(task, stretch.cpu, start, end)
-        elif stretch.waker and stretch.waker not in (task, *above) and len(above) < DEEPEST:
-            yield from self.walk(stretch.waker, start, end, (*above, task))
+            yield from self._queued(task, stretch, start, end, above)
+        elif self._followed(stretch.waker, task, above):
+            yield from self.walk(stretch.waker, start, end, (*above, (task, stretch)))
         else:
-            yield Piece(start, end, State.BLOCKED, task, 0)
+            yield Piece(start, end, self.wait(stretch), task, 0, stretch, above)
 
-    def _queued(self, task: int, cpu: int, start: int, end: int) -> Iterator[Piece]:
+    @staticmethod
+    def _followed(waker: int, task: int, above: Waits) -> bool:
+        """Tell whether a wait is replaced by what its waker did: not in a circle, and not without end."""
+        return bool(waker) and waker != task and len(above) < DEEPEST and all(waker != one for one, _ in above)
+
+    def _queued(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[Piece]:
         at = start
-        for length, other in self.behind(cpu, start, end):
+        for length, other in self.behind(stretch.cpu, start, end):
             state = State.QUEUE_NOBODY if not other else State.QUEUE_OWN if other in self.tree else State.QUEUE_OTHERS
-            yield Piece(at, at + length, state, task, other)
+            yield Piece(at, at + length, state, task, other, stretch, above)
             at += length
+
+
+BEFORE_BIRTH = Stretch(0, 0, "queue")
+"""Stands for a task that was not there yet: what its parent did counts."""
 
 
 def totals(pieces: Iterable[Piece]) -> dict[State, int]:

@@ -6,7 +6,7 @@ import gc
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...knowledge.actions import Apply
@@ -104,7 +104,8 @@ class Bench:
     def probe(self, spec: str) -> Probe:
         """Open a layer's probe once a session: opening and closing can cost more than a run."""
         if spec not in self._probes:
-            self._probes[spec] = open_probe(self.layer(spec), self.root)
+            self._probes[spec] = probe = open_probe(self.layer(spec), self.root)
+            probe.times_part = self.subject.times_part
         return self._probes[spec]
 
     def way(self, launch: Launch, layers: Sequence[str] = ()) -> Way:
@@ -187,7 +188,12 @@ class Bench:
         )
         if run.timed_out and limit_s != own_s and not (hung and hung(run)):
             return None
-        return run, judge(run, subject, way.through, limit_s)
+        judged = judge(run, subject, way.through, limit_s)
+        if judged.outcome is not None:
+            outcome_ns = judged.outcome * subject.ns_each if subject.ns_each else None
+            split = {name: value for probe in way.probes for name, value in probe.split(outcome_ns).items()}
+            run = replace(run, counters={**run.counters, **split}) if split else run
+        return run, judged
 
     @property
     def starts(self) -> Through:

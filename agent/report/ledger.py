@@ -1,0 +1,141 @@
+"""Where the milliseconds went: the ledger of a series of runs in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...tools.document import Block, Facts, Listing, Note, Section, Table, TableColumn
+from ...tools.ledger.causes import LedgerCause
+from ...tools.ledger.ledger import Ledger
+from ...tools.ledger.shares import Shares, StateShare
+from .numbers import number, percent
+
+STATES = {
+    "user": "on a CPU, in the program",
+    "system": "on a CPU, in system calls",
+    "page_fault": "on a CPU, in page faults",
+    "interrupt": "on a CPU, in interrupts",
+    "on_cpu": "on a CPU",
+    "peer_on_cpu": "waiting for another program that ran",
+    "queue_own": "ready, behind its own threads",
+    "queue_others": "ready, behind other programs",
+    "queue_nobody": "ready, while nobody had the CPU",
+    "blocked": "blocked",
+    "disk": "waiting for a disk",
+    "write_throttle": "held back from writing",
+    "reclaim": "looking for free memory",
+    "lock": "waiting for a lock",
+    "file_lock": "waiting for a lock of a file",
+    "kernel_lock": "waiting for a lock of the kernel",
+    "pipe": "waiting for a pipe",
+    "socket": "waiting for a socket",
+    "poll": "waiting in poll, select or epoll",
+    "child": "waiting for a child",
+    "sleep": "asleep by a timer of its own",
+    "cpu_move": "being moved to another CPU",
+    "signal": "waiting for a signal",
+    "start_and_end": "before it began and after it ended",
+    "unseen": "not seen",
+}
+"""States as a table names them."""
+LEAST_SHARE, LEAST_TIME = 0.005, 0.01
+"""Of the variance and of the time: a state with less of both is not listed."""
+
+
+def section(ledger: Ledger | None) -> Iterator[Section]:
+    """The section of a report; none where no ledger was kept."""
+    if ledger is not None:
+        yield Section("Where the milliseconds went", tuple(_blocks(ledger)))
+
+
+def headline(ledger: Ledger) -> str:
+    """The answer in one sentence."""
+    shares = ledger.shares
+    if not ledger.sums.hold:
+        return (
+            f"The states of a run miss its time by {number(ledger.sums.median_ms)} ms in the median: "
+            "nothing is concluded from them."
+        )
+    if not (material := ledger.material):
+        return "No state of the runs' time surely goes with slow runs."
+    parts = [f"{number(one.gap_ms, 3)} ms {_name(one.state)}" for one in material[:3]]
+    return f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones: {', '.join(parts)}."
+
+
+def _blocks(ledger: Ledger) -> Iterator[Block]:
+    shares = ledger.shares
+    yield headline(ledger)
+    what = "the whole run" if ledger.whole else "the part of the run that the metric measures"
+    yield (
+        f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}. The states of a run add "
+        f"up to its time within {number(ledger.sums.median_ms, 2)} ms in the median, "
+        f"{number(ledger.sums.worst_ms, 2)} ms at worst."
+    )
+    yield _table(shares)
+    yield from _left(shares)
+    if ledger.net is not None:
+        yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
+    yield Listing(tuple(map(_cause, ledger.causes)))
+    yield Facts(
+        tuple(
+            (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts
+        )
+    )
+    if ledger.left_out:
+        yield Note(f"{ledger.left_out} runs could not be split and are left out.")
+
+
+def _net(net: Shares) -> Iterator[Block]:
+    yield (
+        f"Less the time behind other programs, runs vary by an SD of {number(net.sd_ms, 3)} ms, and slow runs take "
+        f"{number(net.gap_ms, 3)} ms more."
+    )
+    yield _table(net)
+
+
+def _table(shares: Shares) -> Table:
+    columns = (
+        "state",
+        TableColumn("mean", "ms", 3),
+        TableColumn("slow - fast", "ms", 3),
+        "95 % interval",
+        "of variance",
+        "95 %",
+    )
+    rows = [_row(one) for one in shares.states if listed(one, shares)]
+    return Table(columns, rows)
+
+
+def listed(one: StateShare, shares: Shares) -> bool:
+    """Tell whether a state is worth a line."""
+    return abs(one.share) >= LEAST_SHARE or one.mean_ms >= LEAST_TIME * shares.mean_ms
+
+
+def _row(one: StateShare) -> tuple[str | float, ...]:
+    gap, share = one.gap_interval, one.share_interval
+    return (
+        _name(one.state),
+        one.mean_ms,
+        one.gap_ms,
+        f"{number(gap.low, 3)} to {number(gap.high, 3)}",
+        percent(one.share, 2),
+        f"{percent(share.low, 2)} to {percent(share.high, 2)}",
+    )
+
+
+def _left(shares: Shares) -> Iterator[str]:
+    if shares.taken_out:
+        each = "; ".join(f"without {_name(one.state)} {number(one.sd_left, 2)}" for one in shares.taken_out)
+        yield f"SD ratio left, one state after the other taken out: {each}. No remedy of a state can do better."
+
+
+def _cause(one: LedgerCause) -> str:
+    via = f"; {one.via}" if one.via else ""
+    each = f"; {number(one.episodes_slow, 2)} a slow run, {number(one.episodes_fast, 2)} a fast one"
+    long = f", {number(one.median_ms, 3)} ms each" if one.median_ms is not None else ""
+    timer = f"; {one.timer}" if one.timer else ""
+    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.what}{via}{each}{long}{timer}"
+
+
+def _name(state: str) -> str:
+    return STATES.get(state, state)

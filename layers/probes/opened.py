@@ -1,0 +1,221 @@
+"""The pieces of a run opened: for each wait its call, its file and who ended it; for time on a CPU the functions."""
+
+from __future__ import annotations
+
+import bisect
+import errno
+import functools
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from .elf_symbols import function_at
+from .kernel_stack import FAULTS, KernelStacks, State, call_of, interrupting, program_address
+from .open_files import OpenFiles
+from .sched_trace import Mapped, Sampled, SchedTrace
+from .timeline import BEFORE_BIRTH, Piece, Stretch, Timelines
+
+OF_FILES = frozenset(
+    (
+        *("read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2"),
+        *("recvfrom", "sendto", "recvmsg", "sendmsg", "recvmmsg", "sendmmsg", "accept", "accept4", "connect"),
+        *("fsync", "fdatasync", "sync_file_range", "ftruncate", "fallocate", "flock", "fcntl", "ioctl", "getdents64"),
+        *("epoll_wait", "epoll_pwait", "sendfile64", "lseek", "syncfs"),
+    )
+)
+"""Calls whose first argument is an open file."""
+NUMBERS = Path("/usr/include/asm-generic/unistd.h"), Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
+LEAST = 0.002
+"""Of the window: what is shorter is kept with its state alone."""
+MOST_LENGTHS = 12
+"""Episodes of each part whose length is kept, the longest ones."""
+
+
+class OpenedPart(NamedTuple):
+    """Time of one run in one state, for one reason."""
+
+    state: State
+    own: State
+    """What the first task itself was in: of a wait that a task ended, the kind of that wait."""
+    what: str
+    """Call and file and who ended it; the task, of time on a CPU; who had the CPU, of a queue."""
+    via: str
+    """The waits that led here, the first task's first."""
+    ms: float
+    episodes: int
+    longest_ms: tuple[float, ...]
+
+
+class CpuSamples(NamedTuple):
+    """Samples of one run in one function."""
+
+    what: str
+    """The task."""
+    via: str
+    kind: str
+    """user, system, page_fault or interrupt."""
+    function: str
+    samples: int
+
+
+class OpenedRun(NamedTuple):
+    """Where the time of a run went, opened."""
+
+    parts: tuple[OpenedPart, ...]
+    samples: tuple[CpuSamples, ...]
+    failed: dict[str, int]
+    """Calls that failed in the region: `read EAGAIN` to how often."""
+    started: int
+    """Tasks of the program that began in the region."""
+    moves: int
+    """Times that the timed task changed its CPU in the region."""
+
+    def text(self) -> str:
+        """As a cell of a table."""
+        return json.dumps(self, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, text: str) -> OpenedRun:
+        """Read such a cell."""
+        parts, samples, failed, started, moves = json.loads(text)
+        return cls(
+            tuple(
+                OpenedPart(State(state), State(own), what, via, ms, episodes, tuple(longest))
+                for state, own, what, via, ms, episodes, longest in parts
+            ),
+            tuple(CpuSamples(*one) for one in samples),
+            failed,
+            started,
+            moves,
+        )
+
+
+@dataclass
+class Opener:
+    """Opens the pieces of one run."""
+
+    trace: SchedTrace
+    timelines: Timelines
+    stacks: KernelStacks
+    files: OpenFiles
+    _mapped: dict[int, list[Mapped]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        """Sort the mappings by process."""
+        for one in self.trace.mapped:
+            self._mapped[one.process].append(one)
+
+    def opened(self, pieces: Sequence[Piece], start: int, end: int, task: int) -> OpenedRun:
+        """Open the pieces of a task's time from `start` to `end`."""
+        lengths: dict[tuple[State, State, str, str], list[int]] = defaultdict(list)
+        samples: Counter[tuple[str, str, str, str]] = Counter()
+        for piece in pieces:
+            via, what = self._via(piece), self._what(piece)
+            lengths[piece.state, self._own(piece), what, via].append(piece.end - piece.start)
+            if piece.state in (State.ON_CPU, State.PEER_ON_CPU):
+                samples.update((what, via, *self._sampled(one)) for one in self._within(piece))
+        return OpenedRun(
+            tuple(shortened(lengths, end - start)),
+            tuple(CpuSamples(*key, count) for key, count in samples.most_common()),
+            self._failed(start, end),
+            sum(start <= fork.at <= end for task, fork in self.timelines.born.items() if task in self.timelines.tree),
+            self._moves(task, start, end),
+        )
+
+    def _own(self, piece: Piece) -> State:
+        above = [stretch for _, stretch in piece.above if stretch is not BEFORE_BIRTH]
+        return self.timelines.wait(above[0]) if above else piece.state
+
+    def _who(self, task: int) -> str:
+        return self.trace.name(task) if task else "nobody"
+
+    def _call(self, task: int, stretch: Stretch) -> str:
+        call, switch = self.timelines.call(stretch), stretch.switch
+        if switch is None or switch.argument is None or call not in OF_FILES:
+            return call
+        return f"{call}({self.files.name(self.timelines.processes.get(task, task), switch.argument, switch.at)})"
+
+    def _via(self, piece: Piece) -> str:
+        waits = [(task, stretch) for task, stretch in piece.above if stretch is not BEFORE_BIRTH]
+        return " < ".join(
+            f"{self._who(task)} waits in {self._call(task, stretch)} for {self._who(stretch.waker)}"
+            for task, stretch in waits
+        )
+
+    def _what(self, piece: Piece) -> str:
+        if piece.state in (State.ON_CPU, State.PEER_ON_CPU):
+            return self._who(piece.task)
+        if piece.state in (State.QUEUE_OWN, State.QUEUE_OTHERS, State.QUEUE_NOBODY):
+            return f"behind {self._who(piece.other)}"
+        if piece.stretch is None:
+            return self._who(piece.task)
+        by = piece.stretch.interrupt or (self._who(piece.stretch.waker) if piece.stretch.waker else "")
+        return f"{self._who(piece.task)}: {self._call(piece.task, piece.stretch)}" + (f", woken by {by}" if by else "")
+
+    def _within(self, piece: Piece) -> Iterable[Sampled]:
+        there = self.trace.samples.get(piece.task, [])
+        first = bisect.bisect_left(there, piece.start, key=lambda one: one.at)
+        last = bisect.bisect_left(there, piece.end, key=lambda one: one.at)
+        return there[first:last]
+
+    def _sampled(self, one: Sampled) -> tuple[str, str]:
+        """What kind of work a sample shows, and the function."""
+        names = self.stacks.names(one.stack)
+        if not names:
+            return "user", self._function(one)
+        if any(map(interrupting, names)):
+            return "interrupt", next((name for name in names if "softirq" in name or "_rx" in name), names[0])
+        if (call := call_of(names)) == "page fault":
+            return "page_fault", next((name for name in names if name in FAULTS), names[0])
+        return "system", call or names[-1]
+
+    def _function(self, one: Sampled) -> str:
+        address, process = program_address(one.stack), one.process
+        while address:
+            for mapped in reversed(self._mapped.get(process, [])):
+                if mapped.start <= address < mapped.start + mapped.length:
+                    where = function_at(mapped.path, address - mapped.start + mapped.offset)
+                    return f"{where} in {Path(mapped.path).name}"
+            if process not in self.timelines.born:
+                break
+            parent = self.timelines.born[process].parent  # what it was mapped to before it was forked
+            process = self.timelines.processes.get(parent, parent)
+        return "?"
+
+    def _failed(self, start: int, end: int) -> dict[str, int]:
+        calls = [one for one in self.trace.failed if one.task in self.timelines.tree and start <= one.at <= end]
+        names = (f"{call_name(one.number)} {errno.errorcode.get(one.error, one.error)}" for one in calls)
+        return dict(Counter(names).most_common(8))
+
+    def _moves(self, task: int, start: int, end: int) -> int:
+        ran = [one.cpu for one in self.timelines.tasks.get(task, ()) if one.kind == "cpu" and start <= one.start <= end]
+        return sum(a != b for a, b in zip(ran, ran[1:], strict=False))
+
+
+def shortened(lengths: dict[tuple[State, State, str, str], list[int]], window: int) -> Iterable[OpenedPart]:
+    """The parts, the longest first; what is too short to matter is put together by its states."""
+    kept: dict[tuple[State, State, str, str], list[int]] = defaultdict(list)
+    for (state, own, what, via), each in lengths.items():
+        long = sum(each) >= LEAST * window
+        kept[state, own, what if long else "", via if long else ""] += each
+    for key, each in sorted(kept.items(), key=lambda item: -sum(item[1])):
+        longest = tuple(round(one / 1e6, 4) for one in sorted(each, reverse=True)[:MOST_LENGTHS])
+        yield OpenedPart(*key, round(sum(each) / 1e6, 6), len(each), longest)
+
+
+@functools.cache
+def _call_names() -> dict[int, str]:
+    found: dict[int, str] = {}
+    for path in NUMBERS:
+        if path.exists():
+            found = {int(number): name for name, number in re.findall(r"__NR_(\w+)\s+(\d+)", path.read_text())}
+    return found
+
+
+def call_name(number: int) -> str:
+    """Name a system call; its number where the headers of the kernel are not there."""
+    return _call_names().get(number, f"call {number}")

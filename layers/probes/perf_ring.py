@@ -1,0 +1,153 @@
+"""Rings of perf_event_open: memory of a CPU that the kernel writes events into, copied after a run and parsed later."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from .perf_open import DISABLED, ENABLE, Attr, perf_event_open, set_filter
+from .sysfs import cpu_numbers
+
+TID, TIME, CHAIN, CPU, RAW, REGISTERS, IDENTIFIER = (1 << bit for bit in (1, 2, 5, 7, 10, 12, 16))
+"""PERF_SAMPLE_*: what is in a record. They lie in the order identifier, tid, time, cpu, chain, raw, registers."""
+EXCLUDE_IDLE, MAPS, WATERMARK, SAMPLE_ID_ALL, KERNEL_CHAIN, MAPS2, USE_CLOCK, CONTEXT_SWITCH = (
+    1 << bit for bit in (7, 8, 14, 18, 22, 23, 25, 26)
+)
+"""Flags of perf_event_attr. Without WATERMARK every record would raise an interrupt; KERNEL_CHAIN leaves out frames of
+the program; CONTEXT_SWITCH adds a record of each change of task, for idle CPUs now and then lack the tracepoint."""
+NEVER = 1 << 30
+"""Bytes after which a reader is woken: more than a ring has."""
+SET_OUTPUT, EVENT_ID, DISABLE = 0x2405, 0x80082407, 0x2401
+HEAD, TAIL = 1024, 1032
+"""Offsets in the first page of a ring."""
+PAGE = mmap.PAGESIZE
+
+
+class RingEvent(NamedTuple):
+    """An event of each CPU that is written down whenever it happens."""
+
+    name: str
+    type: int
+    config: int
+    sample: int = RAW
+    """Beside identifier, tid, time and cpu, which all records have."""
+    flags: int = 0
+    period: int = 1
+    """For a clock, the nanoseconds between two samples."""
+    registers: int = 0
+    """Mask of the program's registers."""
+    filter: str = ""
+    config1: int = 0
+    config2: int = 0
+
+    def packed(self) -> bytes:
+        """Lay out perf_event_attr, with times of CLOCK_MONOTONIC."""
+        flags = self.flags | DISABLED | WATERMARK | SAMPLE_ID_ALL | USE_CLOCK
+        attr = bytearray(Attr(self.type, self.config, self.config1, self.config2, flags=flags).packed())
+        sample = IDENTIFIER | TID | TIME | CPU | self.sample
+        struct.pack_into("=QQQ", attr, 16, self.period, sample, 0)  # period, sample type, read format
+        struct.pack_into("=I", attr, 48, NEVER)
+        struct.pack_into("=Q", attr, 80, self.registers)
+        struct.pack_into("=i", attr, 92, 1)  # CLOCK_MONOTONIC
+        return bytes(attr)
+
+
+class Ring:
+    """The memory that the kernel writes records of one CPU to."""
+
+    def __init__(self, file: int, size: int) -> None:
+        """Map it: `size` bytes, or the next larger number that the kernel takes."""
+        self._size = PAGE << max(0, (size - 1) // PAGE).bit_length()
+        self._memory = mmap.mmap(file, PAGE + self._size)
+        self._tail = 0
+
+    def take(self) -> bytes:
+        """Copy what has come since the last time, and give the room back."""
+        (head,) = struct.unpack_from("=Q", self._memory, HEAD)
+        at, length = self._tail % self._size, head - self._tail
+        first = min(length, self._size - at)
+        taken = self._memory[PAGE + at : PAGE + at + first] + self._memory[PAGE : PAGE + length - first]
+        self._tail = head
+        struct.pack_into("=Q", self._memory, TAIL, head)
+        return taken
+
+    def drop(self) -> None:
+        """Give the room back."""
+        (self._tail,) = struct.unpack_from("=Q", self._memory, HEAD)
+        struct.pack_into("=Q", self._memory, TAIL, self._tail)
+
+    def close(self) -> None:
+        """Unmap it."""
+        self._memory.close()
+
+
+class PerfRings:
+    """A ring for each CPU of this machine, which all of the events write to."""
+
+    def __init__(self, root: Path, events: Sequence[RingEvent], size: int) -> None:
+        """Open the events, switched off; raises OSError where the kernel refuses."""
+        self.names: dict[int, str] = {}
+        """Of events, by the identifier in their records."""
+        self._files: list[int] = []
+        self._rings: dict[int, Ring] = {}
+        self._first: dict[int, int] = {}
+        with ExitStack() as undo:
+            undo.callback(self._close_files)
+            for cpu in sorted(cpu_numbers((root / "sys/devices/system/cpu/online").read_text())):
+                for event in events:
+                    self._open(event, cpu, size, undo)
+            self._undo = undo.pop_all()
+
+    def on(self) -> None:
+        """Drop what is left of before, and let the kernel write."""
+        for ring in self._rings.values():
+            ring.drop()
+        for file in self._files:
+            fcntl.ioctl(file, ENABLE, 0)
+
+    def off(self) -> list[bytes]:
+        """Let the kernel write no more; return what it has written, by CPU."""
+        for file in self._files:
+            fcntl.ioctl(file, DISABLE, 0)
+        return [ring.take() for ring in self._rings.values()]
+
+    def close(self) -> None:
+        """Close the events and their rings."""
+        self._undo.close()
+
+    def follow(self, event: RingEvent, task: int, undo: ExitStack) -> None:
+        """Let an event of one task, not of what it starts, write into the rings too, until `undo` ends."""
+        for cpu, first in self._first.items():
+            file = perf_event_open(event.packed(), task, cpu)
+            undo.callback(os.close, file)
+            self._name(file, event.name)
+            fcntl.ioctl(file, SET_OUTPUT, first)
+            fcntl.ioctl(file, ENABLE, 0)
+
+    def _close_files(self) -> None:
+        for file in self._files:
+            os.close(file)
+
+    def _name(self, file: int, name: str) -> None:
+        number = bytearray(8)
+        fcntl.ioctl(file, EVENT_ID, number)
+        self.names[int.from_bytes(number, "little")] = name
+
+    def _open(self, event: RingEvent, cpu: int, size: int, undo: ExitStack) -> None:
+        file = perf_event_open(event.packed(), -1, cpu)
+        self._files.append(file)
+        self._name(file, event.name)
+        if event.filter:
+            set_filter(file, event.filter)
+        if cpu in self._first:
+            fcntl.ioctl(file, SET_OUTPUT, self._first[cpu])
+        else:
+            self._first[cpu] = file
+            self._rings[cpu] = ring = Ring(file, size)
+            undo.callback(ring.close)

@@ -1,0 +1,262 @@
+"""What the scheduler did on all CPUs while a run lasted: events in the order of time, with stacks where asked for."""
+
+from __future__ import annotations
+
+import platform
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from .perf_open import SOFTWARE, TRACEPOINT
+from .perf_ring import (
+    CHAIN,
+    CONTEXT_SWITCH,
+    EXCLUDE_IDLE,
+    KERNEL_CHAIN,
+    MAPS,
+    MAPS2,
+    RAW,
+    REGISTERS,
+    PerfRings,
+    RingEvent,
+)
+from .tracefs import TraceFormat, trace_formats
+
+SWITCH, WAKING, FORK = "sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork"
+FAILED, WRITTEN, CLOCK, READING = "raw_syscalls/sys_exit", "syscalls/sys_enter_write", "cpu-clock", "reading"
+CPU_CLOCK = 0
+"""PERF_COUNT_SW_CPU_CLOCK."""
+SAMPLING_NS = 1_000_000
+"""Between two samples of what is on a CPU."""
+LOST, SAMPLE, MAPPED, SWITCHED = 2, 9, 10, 15
+"""PERF_RECORD_LOST, _SAMPLE, _MMAP2, _SWITCH_CPU_WIDE."""
+SWITCHED_OUT = 0x2000
+NAME = "16s"
+"""How a task's name lies in an event."""
+NO_REGISTERS = bytes(8)
+FIRST_ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}
+"""Mask of the register that holds the first argument of a system call, as linux/asm/perf_regs.h counts them."""
+RECORD, HEADER, MAPPING = struct.Struct("=IHH"), struct.Struct("=QIIQI"), struct.Struct("=IIQQQ")
+"""Kind, flags and size of a record; then of a sample identifier, process, task, time and CPU."""
+SWITCH_BODY = struct.Struct("=IIIIQI")
+WITH_STACK = frozenset({SWITCH, WAKING, CLOCK})
+BODY = 40
+"""Bytes of a sample before its stack or raw data."""
+
+
+class Switch(NamedTuple):
+    """A CPU went from one task to another; task 0 is idle."""
+
+    at: int
+    """Nanoseconds of CLOCK_MONOTONIC, as in all events."""
+    cpu: int
+    out: int
+    state: int
+    """Of the task that went out: 0 or 0x100 if it could have gone on."""
+    into: int
+    process: int = 0
+    """Of the task that went out."""
+    stack: bytes = b""
+    """Of the task that went out, in the kernel: addresses of 8 bytes, the innermost first."""
+    argument: int | None = None
+    """The first one of its system call."""
+
+
+class SwitchedIn(NamedTuple):
+    """A task came on a CPU. Says nothing new after a `Switch`, which idle CPUs leave out now and then."""
+
+    at: int
+    cpu: int
+    into: int
+
+
+class Waking(NamedTuple):
+    """A task made another one able to run; `flags` say whether an interrupt did it in that task's time."""
+
+    at: int
+    cpu: int
+    waker: int
+    woken: int
+    flags: int
+    stack: bytes = b""
+    """Of the CPU that woke it."""
+
+
+class Fork(NamedTuple):
+    """A task started another one, a thread or a process."""
+
+    at: int
+    cpu: int
+    parent: int
+    child: int
+
+
+Event = Switch | SwitchedIn | Waking | Fork
+
+
+class Sampled(NamedTuple):
+    """What was on a CPU at a time."""
+
+    at: int
+    process: int
+    stack: bytes
+    """Of the kernel, then of the program, each begun by a marker."""
+
+
+class FailedCall(NamedTuple):
+    """A system call that returned an error."""
+
+    at: int
+    task: int
+    number: int
+    error: int
+
+
+class Mapped(NamedTuple):
+    """A file of code was mapped into a process."""
+
+    process: int
+    start: int
+    length: int
+    offset: int
+    path: str
+
+
+@dataclass
+class SchedTrace:
+    """What happened, each kind by time, and what the tasks are called."""
+
+    events: list[Event] = field(default_factory=list)
+    names: dict[int, bytes] = field(default_factory=dict)
+    """Of a task, as it was called last, filled up with bytes of 0."""
+    samples: dict[int, list[Sampled]] = field(default_factory=dict)
+    """By task."""
+    failed: list[FailedCall] = field(default_factory=list)
+    times: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {WRITTEN: [], READING: []})
+    """Time and task of each write to standard output or error, and of each reading of the clock that is watched."""
+    mapped: list[Mapped] = field(default_factory=list)
+    lost: int = 0
+    """Records that did not fit into a ring."""
+
+    def name(self, task: int) -> str:
+        """What a task is called; a question mark where it was never seen on a CPU."""
+        return text_at(self.names.get(task, b"?"))
+
+
+class SchedRings:
+    """The rings that a ledger is made from; raises OSError where the kernel refuses."""
+
+    def __init__(self, root: Path, size: int = 4 << 20, stacks: bool = False) -> None:
+        """Open the events, switched off, as root or with CAP_PERFMON and a readable tracefs."""
+        names = (SWITCH, WAKING, FORK, *((FAILED, WRITTEN) if stacks else ()))
+        formats = trace_formats(root, names)
+        self._stacks = stacks
+        self._registers = FIRST_ARGUMENT.get(platform.machine(), 0) if stacks else 0
+        self._switch = fields(
+            formats[SWITCH], prev_comm=NAME, prev_pid="i", prev_state="q", next_comm=NAME, next_pid="i"
+        )
+        self._waking = fields(formats[WAKING], common_flags="B", pid="i")
+        self._fork = fields(formats[FORK], child_pid="i")
+        if stacks:
+            self._failed = fields(formats[FAILED], id="q", ret="q")
+        self.rings = PerfRings(root, self._events({name: one.number for name, one in formats.items()}), size)
+
+    def _events(self, numbers: dict[str, int]) -> list[RingEvent]:
+        """The first carries the records of switches and mappings: each event would write its own."""
+        switch, waking, fork = (RingEvent(name, TRACEPOINT, numbers[name]) for name in (SWITCH, WAKING, FORK))
+        if not self._stacks:
+            return [switch._replace(flags=CONTEXT_SWITCH), waking, fork]
+        sample = RAW | CHAIN | (REGISTERS if self._registers else 0)
+        flags = CONTEXT_SWITCH | MAPS | MAPS2 | KERNEL_CHAIN
+        return [
+            switch._replace(sample=sample, flags=flags, registers=self._registers),
+            waking._replace(sample=RAW | CHAIN, flags=KERNEL_CHAIN),
+            fork,
+            RingEvent(FAILED, TRACEPOINT, numbers[FAILED], filter="ret < 0 && ret > -200"),
+            RingEvent(WRITTEN, TRACEPOINT, numbers[WRITTEN], sample=0, filter="fd == 1 || fd == 2"),
+            RingEvent(CLOCK, SOFTWARE, CPU_CLOCK, CHAIN, EXCLUDE_IDLE, SAMPLING_NS),
+        ]
+
+    def read(self, written: Iterable[bytes]) -> SchedTrace:
+        """Parse what was written."""
+        trace = SchedTrace()
+        for records in written:
+            self._read(records, trace)
+        trace.events.sort(key=lambda event: event.at)
+        trace.failed.sort()
+        for times in trace.times.values():
+            times.sort()
+        for samples in trace.samples.values():
+            samples.sort()
+        return trace
+
+    def close(self) -> None:
+        """Close the events and their rings."""
+        self.rings.close()
+
+    def _read(self, records: bytes, trace: SchedTrace) -> None:
+        at, end = 0, len(records)
+        while at < end:
+            kind, flags, size = RECORD.unpack_from(records, at)
+            if kind == SAMPLE:
+                self._sample(records, at, trace)
+            elif kind == SWITCHED:
+                if not flags & SWITCHED_OUT:
+                    _, _, _, task, time, cpu = SWITCH_BODY.unpack_from(records, at + RECORD.size)
+                    trace.events.append(SwitchedIn(time, cpu, task))
+            elif kind == MAPPED:
+                process, _, start, length, offset = MAPPING.unpack_from(records, at + RECORD.size)
+                path = text_at(records[at + 72 : at + size])
+                trace.mapped.append(Mapped(process, start, length, offset, path))
+            elif kind == LOST:
+                trace.lost += struct.unpack_from("=Q", records, at + 16)[0]
+            at += size
+
+    def _sample(self, records: bytes, at: int, trace: SchedTrace) -> None:
+        number, process, task, time, cpu = HEADER.unpack_from(records, at + RECORD.size)
+        name, raw, stack = self.rings.names.get(number, ""), at + BODY, b""
+        if self._stacks and name in WITH_STACK:
+            raw += 8 + 8 * int.from_bytes(records[raw : raw + 8], "little")
+            stack = records[at + BODY + 8 : raw]
+        raw += 4  # its own size
+        if name == SWITCH:
+            called, out, state, calls, into = self._switch.unpack_from(records, raw)
+            argument = self._argument(records, raw) if self._registers else None
+            trace.names[out], trace.names[into] = called, calls
+            trace.events.append(Switch(time, cpu, out, state, into, process, stack, argument))
+        elif name == WAKING:
+            flags, woken = self._waking.unpack_from(records, raw)
+            trace.events.append(Waking(time, cpu, task, woken, flags, stack))
+        elif name == FORK:
+            trace.events.append(Fork(time, cpu, task, *self._fork.unpack_from(records, raw)))
+        elif name == CLOCK:
+            trace.samples.setdefault(task, []).append(Sampled(time, process, stack))
+        elif name == FAILED:
+            call, error = self._failed.unpack_from(records, raw)
+            trace.failed.append(FailedCall(time, task, call, -error))
+        elif name in trace.times:
+            trace.times[name].append((time, task))
+
+    def _argument(self, records: bytes, raw: int) -> int | None:
+        """The register after the raw data: 8 bytes for how the program runs, 0 for none, and 8 for each register."""
+        registers = raw + int.from_bytes(records[raw - 4 : raw], "little")
+        if records[registers : registers + 8] == NO_REGISTERS:
+            return None
+        return int.from_bytes(records[registers + 8 : registers + 16], "little")
+
+
+def fields(trace_format: TraceFormat, **codes: str) -> struct.Struct:
+    """Read fields of a tracepoint, given with their struct codes in the order in which they lie."""
+    form, at = "=", 0
+    for name, code in codes.items():
+        offset = trace_format.offsets[name]
+        form += f"{offset - at}x{code}"
+        at = offset + struct.calcsize(f"={code}")
+    return struct.Struct(form)
+
+
+def text_at(content: bytes) -> str:
+    """Read text up to its end, a byte of 0."""
+    return content.split(b"\0", 1)[0].decode(errors="replace")

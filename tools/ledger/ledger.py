@@ -1,0 +1,130 @@
+"""The ledger of a series of runs: how their spread is divided among states, and what the material ones were made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...layers.probes.kernel_stack import State
+from ..run_table import RunTable
+from ..statistics.values import BoolArray, FiniteResult, FloatArray
+from .causes import LedgerCause, causes
+from .shares import Shares, StateShare, shares, slow_runs
+from .split import LEDGER, STACKS, SplitRuns, split_runs
+
+MOST_RESIDUAL, LEAST_MS = 0.01, 0.05
+"""The states add up to the time within this share of it, or this many milliseconds; else nothing is concluded."""
+MOSTLY = 0.5
+"""Of the variance: where waiting behind others holds more, slow and fast are told apart without it too."""
+
+
+class Sums(FiniteResult):
+    """How well the states of each run add up to its time."""
+
+    median_ms: float
+    worst_ms: float
+    hold: bool
+    """In the median within 1 % of the time or .05 ms."""
+
+
+class CallCount(FiniteResult):
+    """How often something happened in a run."""
+
+    what: str
+    slow: float
+    fast: float
+
+
+class Ledger(FiniteResult):
+    """Where the milliseconds of runs went."""
+
+    layer: str
+    whole: bool
+    """Whole runs are split, though the metric may measure a part of them."""
+    left_out: int
+    """Runs that could not be split."""
+    sums: Sums
+    shares: Shares
+    net: Shares | None
+    """Of the time without waiting behind others, where that holds most of the variance."""
+    causes: tuple[LedgerCause, ...]
+    """Of material states."""
+    counts: tuple[CallCount, ...]
+    """Failed calls, tasks started and moves to another CPU, where slow and fast runs differ in them."""
+
+    @property
+    def decisive(self) -> Shares:
+        """What is concluded from: without others, where they hold most of the variance."""
+        return self.net or self.shares
+
+    @property
+    def material(self) -> tuple[StateShare, ...]:
+        """The states that matter."""
+        return self.shares.material if self.sums.hold else ()
+
+
+def ledger_of(table: RunTable, ms_each: float, seed: int) -> Ledger | None:
+    """Make the ledger of the runs that carry one, with stacks where there are some; None where there is none."""
+    found = ((layer, split_runs(table, layer, ms_each)) for layer in (STACKS, LEDGER))
+    for layer, split in found:
+        if split is not None and (divided := shares(split.time_ms, split.states, seed)) is not None:
+            return _made(layer, split, divided, seed)
+    return None
+
+
+def _made(layer: str, split: SplitRuns, divided: Shares, seed: int) -> Ledger:
+    slow, _ = slow_runs(split.time_ms)
+    net = _net(split, divided, seed)
+    found = [*_causes(split, divided), *(_causes(without_others(split), net) if net else ())]
+    return Ledger(
+        layer=layer,
+        whole=split.whole,
+        left_out=split.left_out,
+        sums=_sums(split.residual_ms, split.time_ms),
+        shares=divided,
+        net=net,
+        causes=tuple(found) if split.opened else (),
+        counts=_counts(split, slow),
+    )
+
+
+def _causes(split: SplitRuns, divided: Shares) -> list[LedgerCause]:
+    slow, _ = slow_runs(split.time_ms)
+    return [cause for one in divided.material for cause in causes(split.opened, one.state, split.time_ms, slow)]
+
+
+def without_others(split: SplitRuns) -> SplitRuns:
+    """The same runs less their waiting behind other programs, which is known exactly of each."""
+    states = {name: values for name, values in split.states.items() if name != State.QUEUE_OTHERS}
+    return replace(split, time_ms=split.time_ms - split.states[State.QUEUE_OTHERS], states=states)
+
+
+def _sums(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
+    off = np.abs(residual_ms)
+    hold = np.median(off) <= max(LEAST_MS, MOST_RESIDUAL * float(np.median(time_ms)))
+    return Sums(median_ms=float(np.median(off)), worst_ms=float(off.max()), hold=bool(hold))
+
+
+def _net(split: SplitRuns, divided: Shares, seed: int) -> Shares | None:
+    others = divided.state(State.QUEUE_OTHERS)
+    if others is None or others.share <= MOSTLY:
+        return None
+    net = without_others(split)
+    return shares(net.time_ms, net.states, seed)
+
+
+def _counts(split: SplitRuns, slow: BoolArray) -> tuple[CallCount, ...]:
+    """Counts whose means differ by at least one a run, the most different first."""
+    runs = split.opened
+    if not runs:
+        return ()
+    calls = set[str]().union(*(run.failed for run in runs))
+    named = {f"{call}, failed": [run.failed.get(call, 0) for run in runs] for call in calls}
+    named["threads and processes started"] = [run.started for run in runs]
+    named["moves to another CPU"] = [run.moves for run in runs]
+    means = (
+        CallCount(what=what, slow=float(np.mean(np.array(each)[slow])), fast=float(np.mean(np.array(each)[~slow])))
+        for what, each in sorted(named.items())
+    )
+    return tuple(sorted((one for one in means if abs(one.slow - one.fast) >= 1), key=lambda one: one.fast - one.slow))

@@ -1,0 +1,142 @@
+"""What of the spread of runs each state of their time holds, in milliseconds and as a share of the variance.
+
+With T_s the time in state s and M the time that is split, share_s = Cov(T_s, M) / Var(M); shares add up to 1, and one
+may be negative or above 1. gap_s = mean of T_s in slow runs - mean in fast runs; gaps add up to the whole gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..statistics.labels.classes import label
+from ..statistics.shape.describe import describe
+from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
+
+RESAMPLES = 500
+LEVELS = 0.025, 0.975
+MATERIAL = 0.05
+"""Of the gap: a state with less is not worth a look."""
+MOST_TAKEN_OUT = 3
+FEWEST = 8
+"""Runs: of fewer nothing is said."""
+
+
+class StateShare(FiniteResult):
+    """A state of the time of runs."""
+
+    state: str
+    mean_ms: float
+    gap_ms: float
+    """Slow runs less fast ones."""
+    gap_interval: IntervalEstimate
+    """95 %."""
+    share: float
+    """Of the variance."""
+    share_interval: IntervalEstimate
+    """95 %."""
+    sd_left: float
+    """Ratio of standard deviations if nothing of this state varied: the best that a remedy of this state can do."""
+
+    @property
+    def sure(self) -> bool:
+        """The interval of its share lies above 0."""
+        return self.share_interval.low > 0
+
+
+class TakenOut(FiniteResult):
+    """States taken out one after the other, the largest share first."""
+
+    state: str
+    sd_left: float
+    """Ratio of standard deviations without this state and those before it."""
+
+
+class Shares(FiniteResult):
+    """How the spread of runs is divided among the states of their time."""
+
+    runs: int
+    n_slow: int
+    how: str
+    """Why slow and fast are told apart where they are."""
+    mean_ms: float
+    sd_ms: float
+    gap_ms: float
+    gap_interval: IntervalEstimate
+    states: tuple[StateShare, ...]
+    """The largest share first."""
+    taken_out: tuple[TakenOut, ...]
+
+    @property
+    def material(self) -> tuple[StateShare, ...]:
+        """States whose gap matters and that surely go with the spread."""
+        return tuple(one for one in self.states if one.sure and one.gap_ms >= MATERIAL * abs(self.gap_ms))
+
+    def state(self, name: str) -> StateShare | None:
+        """Find a state."""
+        return next((one for one in self.states if one.state == name), None)
+
+
+def slow_runs(time_ms: FloatArray) -> tuple[BoolArray, str]:
+    """Tell slow runs from fast ones, and why there, as a diagnosis does."""
+    labelled = label(time_ms, describe(time_ms))
+    return labelled.slow, labelled.classes.how
+
+
+def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> Shares | None:
+    """Divide the spread of runs, shape (runs,), among their states; None where too few runs or no spread are there."""
+    runs = len(time_ms)
+    if runs < FEWEST or not time_ms.std():
+        return None
+    slow, how = slow_runs(time_ms)
+    if not slow.any() or slow.all():
+        return None
+    values = np.array([*states.values(), time_ms])
+    chosen = np.random.default_rng(seed).integers(0, runs, (RESAMPLES, runs))
+    drawn = np.array([_divided(values[:, rows], slow[rows]) for rows in chosen])
+    low, high = np.nanquantile(drawn, LEVELS, axis=0)
+    share, gap = _divided(values, slow)
+    sd = float(time_ms.std(ddof=1))
+    found = [
+        StateShare(
+            state=name,
+            mean_ms=float(own.mean()),
+            gap_ms=float(gap[place]),
+            gap_interval=IntervalEstimate(low=float(low[1, place]), high=float(high[1, place])),
+            share=float(share[place]),
+            share_interval=IntervalEstimate(low=float(low[0, place]), high=float(high[0, place])),
+            sd_left=float((time_ms - own).std(ddof=1) / sd),
+        )
+        for place, (name, own) in enumerate(states.items())
+    ]
+    found.sort(key=lambda one: -one.share)
+    return Shares(
+        runs=runs,
+        n_slow=int(slow.sum()),
+        how=how,
+        mean_ms=float(time_ms.mean()),
+        sd_ms=sd,
+        gap_ms=float(gap[-1]),
+        gap_interval=IntervalEstimate(low=float(low[1, -1]), high=float(high[1, -1])),
+        states=tuple(found),
+        taken_out=_taken_out(time_ms, states, [one.state for one in found if one.sure][:MOST_TAKEN_OUT]),
+    )
+
+
+def _divided(values: FloatArray, slow: BoolArray) -> FloatArray:
+    """Share and gap of each row, shape (2, rows); the last row is the time itself."""
+    centred = values - values.mean(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = centred @ centred[-1] / (centred[-1] @ centred[-1])
+    if not slow.any() or slow.all():
+        return np.array([share, np.full(len(values), np.nan)])
+    return np.array([share, values[:, slow].mean(axis=1) - values[:, ~slow].mean(axis=1)])
+
+
+def _taken_out(time_ms: FloatArray, states: Mapping[str, FloatArray], names: list[str]) -> tuple[TakenOut, ...]:
+    left, found = time_ms, []
+    for name in names:
+        left = left - states[name]
+        found.append(TakenOut(state=name, sd_left=float(left.std(ddof=1) / time_ms.std(ddof=1))))
+    return tuple(found)

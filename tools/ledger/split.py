@@ -1,0 +1,105 @@
+"""The time of each run by state, from the columns of a layer, with time on a CPU divided by its samples."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...layers.probes.kernel_stack import State
+from ...layers.probes.opened import CpuSamples, OpenedRun
+from ..row import BASELINE
+from ..run_table import RunTable
+from ..statistics.values import FloatArray
+
+STACKS, LEDGER = "stacks", "ledger"
+"""Layers that split the time of a run; the first also opens it."""
+FEWEST_SAMPLES = 8
+"""Of a run: where it has fewer, those of all runs say how its time on a CPU is divided."""
+MOST_WITHOUT = 0.2
+"""Of the runs without a region: where more lack one, whole runs are looked at."""
+ON_CPU = ("user", "system", "page_fault", "interrupt")
+"""What time on a CPU is divided into."""
+
+
+@dataclass(frozen=True)
+class SplitRuns:
+    """Runs, each split into states that add up to its time."""
+
+    time_ms: FloatArray
+    """What is split: the time that the metric gives, or the whole run, shape (runs,)."""
+    states: Mapping[str, FloatArray]
+    """Milliseconds in each state, shape (runs,)."""
+    opened: tuple[OpenedRun, ...]
+    """One for each run; none where no stacks were kept."""
+    whole: bool
+    """Whole runs are split, though the metric may measure a part of them."""
+    left_out: int
+    """Runs with the layer that could not be split."""
+
+    @property
+    def residual_ms(self) -> FloatArray:
+        """What the states lack, or have too much, of each run."""
+        residual: FloatArray = self.time_ms - np.sum(list(self.states.values()), axis=0)
+        return residual
+
+
+def split_runs(table: RunTable, layer: str, ms_each: float, condition: str = BASELINE) -> SplitRuns | None:
+    """Read what a layer has split; None where it has split nothing.
+
+    `ms_each`: milliseconds in one of the outcome's unit; 0 where the outcome is no time.
+    """
+    names = [state.value for state in State if f"{layer}.{state}_ms" in table.names]
+    if not names:
+        return None
+    columns = np.array([table.column(f"{layer}.{name}_ms", condition) for name in names])
+    region = np.array(table.text(f"{layer}.region", condition) if f"{layer}.region" in table.names else [])
+    wall = 1e3 * table.column("wall_s", condition)
+    split = np.isfinite(columns).all(axis=0)
+    part = split & (region != "run") if region.size else np.zeros_like(split)
+    whole = not ms_each or part.sum() < (1 - MOST_WITHOUT) * split.sum()
+    kept = split if whole and not part.any() else split & ~part if whole else part
+    if not kept.any():
+        return None
+    time = wall if whole else ms_each * table.column("outcome", condition)
+    texts = table.text(f"{layer}.opened", condition) if f"{layer}.opened" in table.names else []
+    opened = tuple(OpenedRun.read(text or "") for text, keep in zip(texts, kept, strict=False) if keep)
+    states = dict(zip(names, columns[:, kept], strict=True))
+    divided = on_cpu(states.pop(State.ON_CPU), opened) if opened else {}
+    states = {**divided, **states}
+    seen = {name: values for name, values in states.items() if values.any()}
+    tried = sum(layer in layers.split("+") for layers in table.text("layers", condition) if layers)
+    return SplitRuns(time[kept], seen, opened, whole, int(tried - kept.sum()))
+
+
+def on_cpu(total_ms: FloatArray, opened: Sequence[OpenedRun]) -> dict[str, FloatArray]:
+    """Divide the program's exact time on a CPU, shape (runs,), in the ratio of its samples."""
+    own = [Counter[str]() for _ in opened]
+    for count, run in zip(own, opened, strict=True):
+        for sample in own_samples(run):
+            count[sample.kind] += sample.samples
+    everything: Counter[str] = sum(own, Counter())
+    everything = everything or Counter({ON_CPU[0]: 1})
+    divided = {kind: np.zeros(len(total_ms)) for kind in ON_CPU}
+    for place, count in enumerate(own):
+        counts = count if count.total() >= FEWEST_SAMPLES else everything
+        for kind in ON_CPU:
+            divided[kind][place] = total_ms[place] * counts[kind] / counts.total()
+    return divided
+
+
+def own_samples(run: OpenedRun) -> Sequence[CpuSamples]:
+    """Samples of the program itself, without those of others that it waited for."""
+    peers = {(part.what, part.via) for part in run.parts if part.state is State.PEER_ON_CPU}
+    return [sample for sample in run.samples if (sample.what, sample.via) not in peers]
+
+
+def parts_of(opened: Sequence[OpenedRun]) -> dict[tuple[State, str, str], FloatArray]:
+    """Milliseconds of each part, shape (runs,), by its state, what it was and what led there."""
+    found: dict[tuple[State, str, str], FloatArray] = defaultdict(lambda: np.zeros(len(opened)))
+    for place, run in enumerate(opened):
+        for part in run.parts:
+            found[part.state, part.what, part.via][place] += part.ms
+    return dict(found)
