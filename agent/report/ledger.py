@@ -75,7 +75,10 @@ def _blocks(ledger: Ledger) -> Iterator[Block]:
     yield from _left(shares)
     if ledger.net is not None:
         yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
-    yield Listing(tuple(map(_cause, ledger.causes)))
+    for state in dict.fromkeys(one.state for one in ledger.causes):
+        parts = tuple(_cause(one) for one in ledger.causes if one.state == state)
+        name = _name(state)
+        yield Section(f"{name[:1].upper()}{name[1:]}", (Listing(parts),))
     yield Facts(
         tuple(
             (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts

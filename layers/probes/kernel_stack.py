@@ -58,7 +58,7 @@ WAITS = tuple(
             "read_swap|iomap_dio|bdev_|io_cqring_wait|read_events",
         ),
         (State.LOCK, "futex_wait|futex_do_wait|futex_lock_pi"),
-        (State.FILE_LOCK, "flock_lock_inode|posix_lock_inode_wait|fcntl_setlk"),
+        (State.FILE_LOCK, "locks_lock_inode_wait|flock_lock_inode|posix_lock_inode_wait|fcntl_setlk"),
         (State.PIPE, "pipe_read|pipe_write|wait_for_partner"),
         (
             State.SOCKET,

@@ -19,7 +19,7 @@ from .timeline import Timelines, totals
 MIB = 1 << 20
 LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
 LOOKING = 0.02
-"""Of a region: where looking for it takes a larger share, it is looked for by the output alone."""
+"""Of a region: where looking for it takes a larger share, later runs are looked at by their output alone."""
 
 
 class LedgerProbe(LayerProbe):
@@ -40,6 +40,8 @@ class LedgerProbe(LayerProbe):
         self._window = (0, 0)
         self._later_ns: list[float] = []
         """From the end of a region to the output, in the runs where both were found."""
+        self._watch_clock = True
+        """Until it is seen that this takes too much of the part that is measured."""
         self._rings: SchedRings | None = None
         self._stacks = self._files = self._clock = None
         try:
@@ -54,7 +56,8 @@ class LedgerProbe(LayerProbe):
         """Where a part of the run is timed, let Python write out what it prints at once."""
         if not (self._with_stacks and self.times_part):
             return command
-        return SpawnCommand(command.argv, {"PYTHONUNBUFFERED": "1", **command.environment})
+        argv = self._clock.wrap(command.argv) if self._clock else command.argv
+        return SpawnCommand(argv, {"PYTHONUNBUFFERED": "1", **command.environment})
 
     def before(self) -> None:
         """Let the kernel write."""
@@ -69,7 +72,7 @@ class LedgerProbe(LayerProbe):
         if self._files is not None:
             self._files.started(pid)
         if self._clock is not None and self._rings is not None and self.times_part:
-            self._clock.follow(self._rings.rings, pid)
+            self._clock.follow(self._rings.rings, pid, self._watch_clock)
 
     def timed(self, started_ns: int, ended_ns: int) -> None:
         """Note what the run's wall time is counted from and to."""
@@ -92,7 +95,7 @@ class LedgerProbe(LayerProbe):
         if self._rings is None:
             return {}
         trace = self._rings.read(self._written)
-        if trace.lost:
+        if trace.full:
             self._lack(LOST.format(self._key, 4 * self._ring_mib))
             return {}
         self._lack("")
@@ -113,9 +116,12 @@ class LedgerProbe(LayerProbe):
         if outcome_ns is None or not self.times_part:
             return None
         found = between_readings(trace, timelines.tree, outcome_ns)
-        if found is not None and spent_looking(trace, found) <= LOOKING * outcome_ns:
+        if found is not None:
             if (later := later_by(trace, timelines.tree, found)) is not None:
                 self._later_ns.append(later)
+            samples = (one for task in timelines.tree for one in trace.samples.get(task, ()))
+            if self._stacks and spent_looking(samples, self._stacks, found) > LOOKING * outcome_ns:
+                self._watch_clock = False
             return found
         later_ns = statistics.median(self._later_ns) if self._later_ns else 0.0
         return before_output(trace, timelines.tree, outcome_ns, later_ns)

@@ -63,15 +63,15 @@ class Ring:
 
     def __init__(self, file: int, size: int) -> None:
         """Map it: `size` bytes, or the next larger number that the kernel takes."""
-        self._size = PAGE << max(0, (size - 1) // PAGE).bit_length()
-        self._memory = mmap.mmap(file, PAGE + self._size)
+        self.size = PAGE << max(0, (size - 1) // PAGE).bit_length()
+        self._memory = mmap.mmap(file, PAGE + self.size)
         self._tail = 0
 
     def take(self) -> bytes:
         """Copy what has come since the last time, and give the room back."""
         (head,) = struct.unpack_from("=Q", self._memory, HEAD)
-        at, length = self._tail % self._size, head - self._tail
-        first = min(length, self._size - at)
+        at, length = self._tail % self.size, head - self._tail
+        first = min(length, self.size - at)
         taken = self._memory[PAGE + at : PAGE + at + first] + self._memory[PAGE : PAGE + length - first]
         self._tail = head
         struct.pack_into("=Q", self._memory, TAIL, head)
@@ -116,6 +116,13 @@ class PerfRings:
         for file in self._files:
             fcntl.ioctl(file, DISABLE, 0)
         return [ring.take() for ring in self._rings.values()]
+
+    def full(self, written: Sequence[bytes], record: int) -> bool:
+        """Tell whether a record of so many bytes might not have fitted any more.
+
+        The kernel says what it has left out with the next record that fits, which comes only after this one.
+        """
+        return any(len(one) > ring.size - record for one, ring in zip(written, self._rings.values(), strict=True))
 
     def close(self) -> None:
         """Close the events and their rings."""

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .elf_symbols import functions
+from .kernel_stack import KernelStacks
 from .perf_ring import PerfRings, RingEvent
-from .sched_trace import READING, WRITTEN, SchedTrace
+from .sched_trace import READING, SAMPLING_NS, WRITTEN, Sampled, SchedTrace
 
 CLOCKS = ("clock_gettime", "gettimeofday")
 """Functions of the C library that read the clock."""
@@ -23,8 +24,8 @@ NEAREST_NS, NEAR_NS = 15_000, 40_000
 """How far two readings may be from the time that the program printed; the first is tried first."""
 MOST_BACK = 60
 """Readings before the last one that are tried as the end of the region."""
-HIT_NS = 21_000
-"""What looking costs for each reading of the clock, as measured on a virtual machine."""
+BREAKPOINT = frozenset({"asm_exc_int3", "asm_exc_debug", "do_el0_softstep", "do_el0_brk64"})
+"""Functions of the kernel that a reading of the clock ends in where it is written down."""
 DEVICES = "sys/bus/event_source/devices/uprobe/type"
 
 
@@ -53,16 +54,21 @@ class ClockReadings:
         places = [function.start for function in functions(path) if function.name in CLOCKS]
         return ctypes.create_string_buffer(path.encode()), sorted(set(places))
 
-    def follow(self, rings: PerfRings, task: int) -> None:
-        """Begin with a task that has just been started; it stands still meanwhile.
+    @staticmethod
+    def wrap(argv: tuple[str, ...]) -> tuple[str, ...]:
+        """Let a program stand still before its first instruction, until `follow` lets it go on."""
+        return ("/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh", *argv)
+
+    def follow(self, rings: PerfRings, task: int, watch: bool) -> None:
+        """Begin to `watch` a task that was started as `wrap` says, and let it go on.
 
         Not with what the task starts: an inherited uprobe would make each of its forks fail.
         """
         path, places = self._library
+        os.waitid(os.P_PID, task, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         with suppress(ProcessLookupError):
-            os.kill(task, signal.SIGSTOP)
             try:
-                for place in places:
+                for place in places if watch else ():
                     event = RingEvent(READING, self._type, 0, sample=0, config1=ctypes.addressof(path), config2=place)
                     with suppress(OSError):  # it has ended
                         rings.follow(event, task, self._following)
@@ -112,10 +118,10 @@ def later_by(trace: SchedTrace, tree: Container[int], region: Region) -> float |
     )
 
 
-def spent_looking(trace: SchedTrace, region: Region) -> int:
-    """Nanoseconds of a region that went into writing down readings of the clock."""
-    return HIT_NS * sum(region.start < at < region.end for at, task in _within(trace.times[READING], region))
+def spent_looking(samples: Iterable[Sampled], stacks: KernelStacks, region: Region) -> int:
+    """Nanoseconds of a region that the program's tasks were stopped at the places where readings are written down.
 
-
-def _within(readings: Iterable[tuple[int, int]], region: Region) -> Iterable[tuple[int, int]]:
-    return (one for one in readings if one[1] == region.task)
+    Those of a child that was forked meanwhile too: it has the breakpoints, though nobody looks at it.
+    """
+    within = (one for one in samples if region.start < one.at < region.end)
+    return SAMPLING_NS * sum(not BREAKPOINT.isdisjoint(stacks.names(one.stack)) for one in within)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -30,8 +30,10 @@ CPU_CLOCK = 0
 """PERF_COUNT_SW_CPU_CLOCK."""
 SAMPLING_NS = 1_000_000
 """Between two samples of what is on a CPU."""
-LOST, SAMPLE, MAPPED, SWITCHED = 2, 9, 10, 15
-"""PERF_RECORD_LOST, _SAMPLE, _MMAP2, _SWITCH_CPU_WIDE."""
+SAMPLE, MAPPED, SWITCHED = 9, 10, 15
+"""PERF_RECORD_SAMPLE, _MMAP2, _SWITCH_CPU_WIDE."""
+LONGEST, LONGEST_WITH_STACK = 256, 2048
+"""Bytes of a record; a stack has 127 addresses at most (sysctl kernel.perf_event_max_stack)."""
 SWITCHED_OUT = 0x2000
 NAME = "16s"
 """How a task's name lies in an event."""
@@ -137,8 +139,8 @@ class SchedTrace:
     times: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {WRITTEN: [], READING: []})
     """Time and task of each write to standard output or error, and of each reading of the clock that is watched."""
     mapped: list[Mapped] = field(default_factory=list)
-    lost: int = 0
-    """Records that did not fit into a ring."""
+    full: bool = False
+    """Further events may not have fitted into a ring."""
 
     def name(self, task: int) -> str:
         """What a task is called; a question mark where it was never seen on a CPU."""
@@ -179,9 +181,9 @@ class SchedRings:
             RingEvent(CLOCK, SOFTWARE, CPU_CLOCK, CHAIN, EXCLUDE_IDLE, SAMPLING_NS),
         ]
 
-    def read(self, written: Iterable[bytes]) -> SchedTrace:
+    def read(self, written: Sequence[bytes]) -> SchedTrace:
         """Parse what was written."""
-        trace = SchedTrace()
+        trace = SchedTrace(full=self.rings.full(written, LONGEST_WITH_STACK if self._stacks else LONGEST))
         for records in written:
             self._read(records, trace)
         trace.events.sort(key=lambda event: event.at)
@@ -210,8 +212,6 @@ class SchedRings:
                 process, _, start, length, offset = MAPPING.unpack_from(records, at + RECORD.size)
                 path = text_at(records[at + 72 : at + size])
                 trace.mapped.append(Mapped(process, start, length, offset, path))
-            elif kind == LOST:
-                trace.lost += struct.unpack_from("=Q", records, at + 16)[0]
             at += size
 
     def _sample(self, records: bytes, at: int, trace: SchedTrace) -> None:

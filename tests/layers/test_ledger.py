@@ -1,14 +1,19 @@
 """The layer `ledger`: what it says a run's time went to adds up to that time, and is where it went."""
 
+import errno
+import os
 import random
 import sys
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.kernel_stack import State
+from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
 from vgo_agent.tools.execution.launch import Launch
@@ -22,12 +27,30 @@ def spawner():
 
 
 @pytest.fixture
-def probe():
-    opened = open_probe(find_layer("ledger"))
-    if opened.absent():
-        pytest.skip(next(iter(opened.absent().values())))
-    yield opened
-    opened.close()
+def opened():
+    """Opens a layer by its spec; the machine must have it."""
+    with ExitStack() as undo:
+
+        def open_here(spec: str):
+            probe = open_probe(find_layer(spec))
+            if probe.absent():
+                pytest.skip(next(iter(probe.absent().values())))
+            undo.callback(probe.close)
+            return probe
+
+        yield open_here
+
+
+def split(spawner, probe, *argv: str):
+    """Run once; give the run, and what its time went to in ms by state."""
+    run = spawner.run(Launch(argv), [probe], capture=True)
+    values = probe.split(None)
+    return run, values
+
+
+def ms(values, *states: str) -> float:
+    """Milliseconds in some of the states."""
+    return float(sum(value for name, value in values.items() if name.rpartition("_ms")[0].split(".")[-1] in states))
 
 
 PROGRAMS = {
@@ -45,37 +68,125 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.parametrize("spec", ["ledger", "stacks"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_states_of_a_run_add_up_to_its_wall_time(spawner, probe, name):
-    run = spawner.run(Launch(PROGRAMS[name]), [probe])
-    spent = {key: value for key, value in run.counters.items() if key.startswith("ledger.")}
-    assert sum(spent.values()) == pytest.approx(run.wall_ns / 1e6, abs=1e-6)
-    assert all(value >= 0 for value in spent.values())
+def test_the_states_of_a_run_add_up_to_its_wall_time(spawner, opened, name, spec):
+    run, values = split(spawner, opened(spec), *PROGRAMS[name])
+    spent = [value for key, value in values.items() if key.endswith("_ms")]
+    assert sum(spent) == pytest.approx(run.wall_ns / 1e6, abs=1e-6)
+    assert all(value >= 0 for value in spent)
 
 
-def test_a_sleep_is_blocked(spawner, probe):
-    assert spawner.run(Launch(PROGRAMS["sleeps"]), [probe]).counters["ledger.blocked_ms"] >= 50
+def test_a_sleep_is_blocked(spawner, opened):
+    _, values = split(spawner, opened("ledger"), *PROGRAMS["sleeps"])
+    assert ms(values, "blocked") >= 50
 
 
-def test_a_wait_for_a_child_is_what_the_child_did(spawner, probe):
-    counters = spawner.run(Launch(PROGRAMS["has a child"]), [probe]).counters
+def test_a_wait_for_a_child_is_what_the_child_did(spawner, opened):
+    _, values = split(spawner, opened("stacks"), *PROGRAMS["has a child"])
     # While the shell waits for a CPU to begin its wait, the child may sleep already.
-    assert counters["ledger.blocked_ms"] + counters["ledger.queue_others_ms"] + counters["ledger.queue_own_ms"] >= 50
+    assert ms(values, "sleep", "queue_others", "queue_own") >= 50
+    assert ms(values, "child") < 50
 
 
-def test_time_on_a_cpu_is_that_of_the_program_and_its_children(spawner, probe):
-    code = "import time\nwhile time.process_time() < .1: pass"
+def test_time_on_a_cpu_is_that_of_the_program_and_its_children(spawner, opened):
+    probe, code = opened("ledger"), "import time\nwhile time.process_time() < .1: pass"
     for argv in ((sys.executable, "-S", "-c", code), ("/bin/sh", "-c", f"{sys.executable} -S -c '{code}'; true")):
-        assert spawner.run(Launch(argv), [probe]).counters["ledger.on_cpu_ms"] >= 100
+        assert ms(split(spawner, probe, *argv)[1], "on_cpu") >= 100
 
 
-def test_events_that_do_not_fit_make_the_cells_missing_with_the_cure(spawner, probe):
-    small = open_probe(find_layer("ledger:ring_mib=0.004"))
-    switches = Launch(("/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 0; sleep 0; sleep 0; sleep 0; done"))
-    counters = spawner.run(switches, [small]).counters
-    assert not [name for name in counters if name.startswith("ledger.")]
+def test_events_that_do_not_fit_make_the_cells_missing_with_the_cure(spawner, opened):
+    small = opened("ledger:ring_mib=0.004")
+    many = "for i in 1 2 3 4 5 6 7 8 9; do sleep 0; sleep 0; sleep 0; sleep 0; done"
+    assert not split(spawner, small, "/bin/sh", "-c", many)[1]
     assert "ring_mib=0.016" in small.absent()["ledger.blocked_ms"]
-    small.close()
+
+
+WAITS = {
+    "pipe": "out, into = os.pipe(); once_asleep(os.write, into, b'x'); os.read(out, 1)",
+    "lock": "lock = _thread.allocate_lock(); lock.acquire(); once_asleep(lock.release); lock.acquire()",
+    "socket": "a, b = socket.socketpair(); once_asleep(b.send, b'x'); a.recv(1)",
+    "poll": "a, b = socket.socketpair(); once_asleep(b.send, b'x'); select.select([a], [], [])",
+    "file_lock": "a, b = open('f', 'w'), open('f'); fcntl.flock(a, 2); once_asleep(fcntl.flock, a, 8); "
+    "fcntl.flock(b, 2)",
+}
+PREPARED = """
+import _thread, fcntl, os, select, socket, time
+def once_asleep(do, *what):
+    def later():
+        while open(f"/proc/self/task/{os.getpid()}/stat").read().split()[2] != "S":
+            time.sleep(.001)
+        time.sleep(.05)
+        do(*what)
+    _thread.start_new_thread(later, ())
+"""
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_of_a_wait_for_another_thread_its_kind_is_told_and_what_the_other_did_is_the_time(
+    spawner, opened, wait, tmp_path
+):
+    program = f"import os; os.chdir({str(tmp_path)!r}){PREPARED}{WAITS[wait]}"
+    run, values = split(spawner, opened("stacks"), sys.executable, "-S", "-c", program)
+    assert run.exit_code == 0
+    parts = OpenedRun.read(values["stacks.opened"]).parts
+    assert sum(part.ms for part in parts if part.own == wait) >= 50
+    assert sum(part.ms for part in parts if part.own == wait and part.state == "sleep") >= 50
+    assert ms(values, wait) < 50
+
+
+def test_a_call_of_a_file_names_it(spawner, opened, tmp_path):
+    program = f"import os, time; f = open({str(tmp_path / 'journal')!r}, 'w'); time.sleep(.05)\n" + (
+        "for _ in range(20): f.write('x' * 100000); f.flush(); os.fsync(f.fileno())"
+    )
+    _, values = split(spawner, opened("stacks"), sys.executable, "-S", "-c", program)
+    named = [part.what for part in OpenedRun.read(values["stacks.opened"]).parts if "fsync" in part.what]
+    if not named:
+        pytest.skip("the disk of this machine ends every fsync at once")
+    assert any(str(tmp_path / "journal") in what for what in named)
+
+
+TIMED = """
+import os, time
+sum(range(10**5))
+start = time.perf_counter()
+time.sleep(.03)
+print(f"took {1e9 * (time.perf_counter() - start):.0f}")
+time.sleep(.02)
+"""
+
+
+def test_the_part_that_a_metric_measures_is_found_by_the_readings_of_the_clock(spawner, opened):
+    probe = opened("stacks")
+    probe.times_part = True
+    command = probe.wrap(SpawnCommand((sys.executable, "-S", "-c", TIMED), dict(os.environ)))
+    run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
+    took_ns = float(run.output.split()[1])
+    values = probe.split(took_ns)
+    assert run.exit_code == 0 and values["stacks.region"] == "clock"
+    assert sum(value for name, value in values.items() if name.endswith("_ms")) == pytest.approx(
+        took_ns / 1e6, abs=0.05
+    )
+    assert 29 <= ms(values, "sleep") < took_ns / 1e6, "not the sleep after it"
+
+
+def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypatch):
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("vgo_agent.layers.probes.perf_ring.perf_event_open", refused)
+    probe = open_probe(find_layer("stacks"))
+    assert "Permission denied" in probe.absent()["stacks.socket_ms"] and not probe.split(None)
+    probe.close()
+
+
+def test_a_program_that_forks_and_fails_does_so_while_its_readings_of_the_clock_are_watched(spawner, opened):
+    probe = opened("stacks")
+    probe.times_part = True
+    script = "for i in 1 2 3 4 5; do /bin/true || exit 7; done; date +%N > /dev/null; exit 3"
+    command = probe.wrap(SpawnCommand(("/bin/sh", "-c", script), dict(os.environ)))
+    run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
+    assert run.exit_code == 3
 
 
 def events(chance: random.Random, tasks: int, cpus: int, count: int):

@@ -132,4 +132,4 @@ def timer(state: State, long_ms: FloatArray) -> str:
     if np.mean(np.abs(long_ms - median) < NEAR * median + NEAR_MS) < ALIKE:
         return ""
     known = (one.words for one in QUANTA if one.low_ms <= median <= one.high_ms and state in one.states)
-    return next(known, f"nearly all last {median:.3g} ms: a timer" if state is not State.QUEUE_OTHERS else "")
+    return next(known, f"nearly all last {median:.3g} ms" if state is State.SLEEP else "")

@@ -76,7 +76,9 @@ def ledger_of(table: RunTable, ms_each: float, seed: int) -> Ledger | None:
 def _made(layer: str, split: SplitRuns, divided: Shares, seed: int) -> Ledger:
     slow, _ = slow_runs(split.time_ms)
     net = _net(split, divided, seed)
-    found = [*_causes(split, divided), *(_causes(without_others(split), net) if net else ())]
+    found = _causes(split, divided, without=bool(net))
+    if net is not None:
+        found += _causes(without_others(split), net)
     return Ledger(
         layer=layer,
         whole=split.whole,
@@ -89,9 +91,11 @@ def _made(layer: str, split: SplitRuns, divided: Shares, seed: int) -> Ledger:
     )
 
 
-def _causes(split: SplitRuns, divided: Shares) -> list[LedgerCause]:
+def _causes(split: SplitRuns, divided: Shares, without: bool = False) -> list[LedgerCause]:
+    """Of material states; `without`: of waiting behind others alone, since the rest is looked at without it."""
     slow, _ = slow_runs(split.time_ms)
-    return [cause for one in divided.material for cause in causes(split.opened, one.state, split.time_ms, slow)]
+    states = [one.state for one in divided.material if not without or one.state == State.QUEUE_OTHERS]
+    return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow)]
 
 
 def without_others(split: SplitRuns) -> SplitRuns:

@@ -39,11 +39,6 @@ class StateShare(FiniteResult):
     sd_left: float
     """Ratio of standard deviations if nothing of this state varied: the best that a remedy of this state can do."""
 
-    @property
-    def sure(self) -> bool:
-        """The interval of its share lies above 0."""
-        return self.share_interval.low > 0
-
 
 class TakenOut(FiniteResult):
     """States taken out one after the other, the largest share first."""
@@ -71,11 +66,16 @@ class Shares(FiniteResult):
     @property
     def material(self) -> tuple[StateShare, ...]:
         """States whose gap matters and that surely go with the spread."""
-        return tuple(one for one in self.states if one.sure and one.gap_ms >= MATERIAL * abs(self.gap_ms))
+        return tuple(one for one in self.states if material(one, self.gap_ms))
 
     def state(self, name: str) -> StateShare | None:
         """Find a state."""
         return next((one for one in self.states if one.state == name), None)
+
+
+def material(one: StateShare, gap_ms: float) -> bool:
+    """Tell whether a state surely goes with the spread, and with enough of the gap to be worth a look."""
+    return one.share_interval.low > 0 and one.gap_ms >= MATERIAL * abs(gap_ms)
 
 
 def slow_runs(time_ms: FloatArray) -> tuple[BoolArray, str]:
@@ -120,7 +120,7 @@ def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> 
         gap_ms=float(gap[-1]),
         gap_interval=IntervalEstimate(low=float(low[1, -1]), high=float(high[1, -1])),
         states=tuple(found),
-        taken_out=_taken_out(time_ms, states, [one.state for one in found if one.sure][:MOST_TAKEN_OUT]),
+        taken_out=_taken_out(time_ms, states, [one.state for one in found if material(one, float(gap[-1]))]),
     )
 
 
@@ -136,7 +136,7 @@ def _divided(values: FloatArray, slow: BoolArray) -> FloatArray:
 
 def _taken_out(time_ms: FloatArray, states: Mapping[str, FloatArray], names: list[str]) -> tuple[TakenOut, ...]:
     left, found = time_ms, []
-    for name in names:
+    for name in names[:MOST_TAKEN_OUT]:
         left = left - states[name]
         found.append(TakenOut(state=name, sd_left=float(left.std(ddof=1) / time_ms.std(ddof=1))))
     return tuple(found)

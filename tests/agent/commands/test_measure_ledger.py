@@ -1,0 +1,48 @@
+"""`vgo-agent measure --ledger` says in milliseconds what slow runs wait for."""
+
+import json
+
+import pytest
+
+from vgo_agent.layers.loader import find_layer, open_probe
+
+SOMETIMES_SLEEPS = """
+import os, time
+with open("count", "a+") as file:
+    file.write("x")
+    file.flush()
+    place = file.tell()
+start = time.perf_counter()
+sum(range(10**5))
+if place % 3 == 0:
+    time.sleep(0.3)
+print("time_ms:", 1e3 * (time.perf_counter() - start))
+"""
+
+
+@pytest.fixture
+def stacks():
+    probe = open_probe(find_layer("stacks"))
+    absent = dict(probe.absent())
+    probe.close()
+    if absent:
+        pytest.skip(next(iter(absent.values())))
+
+
+def test_a_program_that_sleeps_now_and_then_is_told_so(vgo, script, stacks) -> None:
+    program = script("sleeps", SOMETIMES_SLEEPS)
+    done = vgo("measure", "--ledger", "--metric", "time_ms: ([0-9.]+)", "--unit", "ms", "--json", str(program))
+    assert done.returncode == 0, done.stderr
+    ledger = json.loads(done.stdout)["ledger"]
+    assert not ledger["whole"] and ledger["sums"]["hold"]
+    state = next(one for one in ledger["shares"]["states"] if one["state"] == "sleep")
+    assert state["gap_ms"] > 100 and state["share"] > 0.3
+    cause = next(one for one in ledger["causes"] if one["state"] == "sleep")
+    assert "nanosleep" in cause["what"] and cause["episodes_slow"] > cause["episodes_fast"]
+
+
+def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> None:
+    done = vgo("measure", "--ledger", str(script("sleeps", SOMETIMES_SLEEPS)))
+    assert done.returncode == 0, done.stderr
+    assert "Where the milliseconds went" in done.stdout and "asleep by a timer of its own" in done.stdout
+    assert "Split is the whole run, of 30 runs" in done.stdout
