@@ -50,7 +50,7 @@ it, with a page that describes it. analyze and compare read both.
     CONFLICTS = {"layers": "stop stop_at min_runs max_runs", "ledger": "stop stop_at min_runs max_runs"}
 
     runs: int = option(
-        f"with --layer or --ledger: runs with each set of layers that is on (default {RUNS}, of a ledger {LEDGER_RUNS})",
+        f"with --layer or --ledger: runs with each set of layers (default {RUNS}, of a ledger {LEDGER_RUNS})",
         RUNS,
         metavar="N",
         allowed=lambda runs: runs >= 2,
@@ -85,6 +85,8 @@ it, with a page that describes it. analyze and compare read both.
         subject, limits = subject_of(self, settings), settings.limits()
         arguments = {"max_seconds": settings.budget_s}
         if "layers" not in self.flags and not self.ledger:
+            if "runs" in self.typed:
+                raise VgoError("--runs counts only with --layer or --ledger: give one of them, or leave --runs out.")
             arguments |= {"max_runs": settings.max_runs}
             why = "run until it is enough"
             return StepRequest(subject=subject, limits=limits, kind="measurement", arguments=arguments, why=why)

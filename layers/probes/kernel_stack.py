@@ -86,6 +86,8 @@ WAKERS = tuple(
     )
 )
 """Who ended a wait, by functions of the kernel that lie on the stack of the CPU; the first that fits."""
+TELLING = frozenset({"the timer of a delayed ACK", "the timer of a retransmission", "an interval timer"})
+"""Of those, what says more than the call that waited."""
 INTERRUPTED = ("asm_sysvec", "asm_common_interrupt", "run_ksoftirqd", "el1h_64_irq", "el0t_64_irq")
 """Beginnings of functions: what runs above them does so in an interrupt."""
 FAULTS = (

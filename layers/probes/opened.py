@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .elf_symbols import function_at
-from .kernel_stack import FAULTS, KernelStacks, State, call_of, interrupting, program_address
+from .kernel_stack import FAULTS, TELLING, KernelStacks, State, call_of, interrupting, program_address
 from .open_files import OpenFiles
 from .sched_trace import Mapped, Sampled, SchedTrace
 from .timeline import BEFORE_BIRTH, Piece, Stretch, Timelines
@@ -153,7 +153,9 @@ class Opener:
             return f"behind {self._who(piece.other)}"
         if piece.stretch is None:
             return self._who(piece.task)
-        by = piece.stretch.interrupt or (self._who(piece.stretch.waker) if piece.stretch.waker else "")
+        # Other interrupts say no more than the call, and an idle CPU does not always tell which one it was.
+        telling = piece.stretch.interrupt if piece.stretch.interrupt in TELLING else ""
+        by = telling or (self._who(piece.stretch.waker) if piece.stretch.waker else "")
         return f"{self._who(piece.task)}: {self._call(piece.task, piece.stretch)}" + (f", woken by {by}" if by else "")
 
     def _within(self, piece: Piece) -> Iterable[Sampled]:

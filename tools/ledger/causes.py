@@ -17,6 +17,8 @@ LEAST_SHARE = 0.05
 """Of the whole gap: a part with less is not named."""
 MOST = 4
 """Parts of a state that are named."""
+FEWEST_SAMPLES = 20
+"""Of all runs: where a function has fewer, a run more or less makes the difference."""
 LONG, ALIKE, NEAR, NEAR_MS, FEWEST = 0.2, 0.6, 0.1, 0.06, 6
 """Episodes longer than this share of the longest, of which so many lie within so much of their median: a timer."""
 
@@ -102,7 +104,8 @@ def _of_functions(
                 count[one.function, one.what, one.via] += one.samples
     total = np.array([sum(part.ms for part in run.parts if part.state is State.ON_CPU) for run in opened])
     every = np.array([max(1, sum(one.samples for one in own_samples(run))) for run in opened])
-    for function, what, via in sorted(set().union(*sampled)):
+    pooled = sum(sampled, Counter[tuple[str, str, str]]())
+    for function, what, via in sorted(key for key, samples in pooled.items() if samples >= FEWEST_SAMPLES):
         counts = np.array([count[function, what, via] for count in sampled], dtype=np.float64)
         yield LedgerCause(
             state=state,
