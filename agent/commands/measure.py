@@ -86,7 +86,7 @@ it, with a page that describes it. analyze and compare read both.
         arguments = {"max_seconds": settings.budget_s}
         if "layers" not in self.flags and not self.ledger:
             if "runs" in self.typed:
-                raise VgoError("--runs counts only with --layer or --ledger: give one of them, or leave --runs out.")
+                raise VgoError("--runs counts only with --layer or --ledger: give that, or leave --runs out.")
             arguments |= {"max_runs": settings.max_runs}
             why = "run until it is enough"
             return StepRequest(subject=subject, limits=limits, kind="measurement", arguments=arguments, why=why)

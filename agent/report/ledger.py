@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...tools.document import Block, Facts, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
-from ...tools.ledger.shares import Shares, StateShare
+from ...tools.ledger.shares import StateShare, VarianceShares
 from .numbers import number, percent
 
 STATES = {
@@ -88,7 +88,7 @@ def _blocks(ledger: Ledger) -> Iterator[Block]:
         yield Note(f"{ledger.left_out} runs could not be split and are left out.")
 
 
-def _net(net: Shares) -> Iterator[Block]:
+def _net(net: VarianceShares) -> Iterator[Block]:
     yield (
         f"Less the time behind other programs, runs vary by an SD of {number(net.sd_ms, 3)} ms, and slow runs take "
         f"{number(net.gap_ms, 3)} ms more."
@@ -96,7 +96,7 @@ def _net(net: Shares) -> Iterator[Block]:
     yield _table(net)
 
 
-def _table(shares: Shares) -> Table:
+def _table(shares: VarianceShares) -> Table:
     columns = (
         "state",
         TableColumn("mean", "ms", 3),
@@ -109,7 +109,7 @@ def _table(shares: Shares) -> Table:
     return Table(columns, rows)
 
 
-def listed(one: StateShare, shares: Shares) -> bool:
+def listed(one: StateShare, shares: VarianceShares) -> bool:
     """Tell whether a state is worth a line."""
     return abs(one.share) >= LEAST_SHARE or one.mean_ms >= LEAST_TIME * shares.mean_ms
 
@@ -126,7 +126,7 @@ def _row(one: StateShare) -> tuple[str | float, ...]:
     )
 
 
-def _left(shares: Shares) -> Iterator[str]:
+def _left(shares: VarianceShares) -> Iterator[str]:
     if shares.taken_out:
         each = "; ".join(f"without {_name(one.state)} {number(one.sd_left, 2)}" for one in shares.taken_out)
         yield f"SD ratio left, one state after the other taken out: {each}. No remedy of a state can do better."

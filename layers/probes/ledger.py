@@ -17,6 +17,7 @@ from .sched_trace import SchedRings, SchedTrace
 from .timeline import Timelines, totals
 
 MIB = 1 << 20
+RING_MIB = 4.0
 LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
 LOOKING = 0.02
 """Of a region: where looking for it takes a larger share, later runs are looked at by their output alone."""
@@ -33,7 +34,7 @@ class LedgerProbe(LayerProbe):
         """Open the rings; where the kernel refuses, every column is absent."""
         super().__init__(layer)
         self._key = layer.key
-        self._ring_mib = float(layer.parameters["ring_mib"])
+        self._ring_mib = float(layer.parameters.get("ring_mib", RING_MIB))
         self._with_stacks = bool(layer.parameters.get("stacks"))
         self._written: list[bytes] = []
         self._pid = 0

@@ -17,7 +17,7 @@ from .elf_symbols import function_at
 from .kernel_stack import FAULTS, TELLING, KernelStacks, State, call_of, interrupting, program_address
 from .open_files import OpenFiles
 from .sched_trace import Mapped, Sampled, SchedTrace
-from .timeline import BEFORE_BIRTH, Piece, Stretch, Timelines
+from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
 
 OF_FILES = frozenset(
     (
@@ -109,7 +109,7 @@ class Opener:
         for one in self.trace.mapped:
             self._mapped[one.process].append(one)
 
-    def opened(self, pieces: Sequence[Piece], start: int, end: int, task: int) -> OpenedRun:
+    def opened(self, pieces: Sequence[ChargedTime], start: int, end: int, task: int) -> OpenedRun:
         """Open the pieces of a task's time from `start` to `end`."""
         lengths: dict[tuple[State, State, str, str], list[int]] = defaultdict(list)
         samples: Counter[tuple[str, str, str, str]] = Counter()
@@ -126,7 +126,7 @@ class Opener:
             self._moves(task, start, end),
         )
 
-    def _own(self, piece: Piece) -> State:
+    def _own(self, piece: ChargedTime) -> State:
         above = [stretch for _, stretch in piece.above if stretch is not BEFORE_BIRTH]
         return self.timelines.wait(above[0]) if above else piece.state
 
@@ -139,14 +139,14 @@ class Opener:
             return call
         return f"{call}({self.files.name(self.timelines.processes.get(task, task), switch.argument, switch.at)})"
 
-    def _via(self, piece: Piece) -> str:
+    def _via(self, piece: ChargedTime) -> str:
         waits = [(task, stretch) for task, stretch in piece.above if stretch is not BEFORE_BIRTH]
         return " < ".join(
             f"{self._who(task)} waits in {self._call(task, stretch)} for {self._who(stretch.waker)}"
             for task, stretch in waits
         )
 
-    def _what(self, piece: Piece) -> str:
+    def _what(self, piece: ChargedTime) -> str:
         if piece.state in (State.ON_CPU, State.PEER_ON_CPU):
             return self._who(piece.task)
         if piece.state in (State.QUEUE_OWN, State.QUEUE_OTHERS, State.QUEUE_NOBODY):
@@ -158,7 +158,7 @@ class Opener:
         by = telling or (self._who(piece.stretch.waker) if piece.stretch.waker else "")
         return f"{self._who(piece.task)}: {self._call(piece.task, piece.stretch)}" + (f", woken by {by}" if by else "")
 
-    def _within(self, piece: Piece) -> Iterable[Sampled]:
+    def _within(self, piece: ChargedTime) -> Iterable[Sampled]:
         there = self.trace.samples.get(piece.task, [])
         first = bisect.bisect_left(there, piece.start, key=lambda one: one.at)
         last = bisect.bisect_left(there, piece.end, key=lambda one: one.at)

@@ -42,7 +42,7 @@ Waits = tuple[tuple[int, "Stretch"], ...]
 """The waits that led somewhere, from the first task's on: who waited, and in which stretch."""
 
 
-class Piece(NamedTuple):
+class ChargedTime(NamedTuple):
     """Part of the window, charged to a state."""
 
     start: int
@@ -179,7 +179,7 @@ class Timelines:
         if seen < end - start:
             yield end - start - seen, 0
 
-    def walk(self, task: int, start: int, end: int, above: Waits = ()) -> Iterator[Piece]:
+    def walk(self, task: int, start: int, end: int, above: Waits = ()) -> Iterator[ChargedTime]:
         """Charge all of `start` to `end` of a task: pieces in order that cover it without gap or overlap."""
         at = start
         if (fork := self.born.get(task)) is not None and fork.at > at:
@@ -187,7 +187,7 @@ class Timelines:
             if above and all(fork.parent != waiting for waiting, _ in above):
                 yield from self.walk(fork.parent, at, until, (*above, (task, BEFORE_BIRTH)))
             else:
-                yield Piece(at, until, State.START_AND_END, task, 0, None, above)
+                yield ChargedTime(at, until, State.START_AND_END, task, 0, None, above)
             at = until
         stretches = self.tasks.get(task, [])
         index = max(0, bisect.bisect_right(stretches, at, key=lambda stretch: stretch.start) - 1)
@@ -196,35 +196,35 @@ class Timelines:
             if stretch.start >= end or at >= end:
                 break
             if stretch.start > at:
-                yield Piece(at, stretch.start, State.UNSEEN, task, 0, None, above)
+                yield ChargedTime(at, stretch.start, State.UNSEEN, task, 0, None, above)
                 at = stretch.start
             if (until := min(stretch.end, end)) > at:
                 yield from self._charged(task, stretch, at, until, above)
                 at = until
         if at < end:
-            yield Piece(at, end, State.START_AND_END, task, 0, None, above)
+            yield ChargedTime(at, end, State.START_AND_END, task, 0, None, above)
 
-    def _charged(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[Piece]:
+    def _charged(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[ChargedTime]:
         if stretch.kind == "cpu":
             state = State.ON_CPU if task in self.tree else State.PEER_ON_CPU
-            yield Piece(start, end, state, task, 0, stretch, above)
+            yield ChargedTime(start, end, state, task, 0, stretch, above)
         elif stretch.kind == "queue":
             yield from self._queued(task, stretch, start, end, above)
         elif self._followed(stretch.waker, task, above):
             yield from self.walk(stretch.waker, start, end, (*above, (task, stretch)))
         else:
-            yield Piece(start, end, self.wait(stretch), task, 0, stretch, above)
+            yield ChargedTime(start, end, self.wait(stretch), task, 0, stretch, above)
 
     @staticmethod
     def _followed(waker: int, task: int, above: Waits) -> bool:
         """Tell whether a wait is replaced by what its waker did: not in a circle, and not without end."""
         return bool(waker) and waker != task and len(above) < DEEPEST and all(waker != one for one, _ in above)
 
-    def _queued(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[Piece]:
+    def _queued(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[ChargedTime]:
         at = start
         for length, other in self.behind(stretch.cpu, start, end):
             state = State.QUEUE_NOBODY if not other else State.QUEUE_OWN if other in self.tree else State.QUEUE_OTHERS
-            yield Piece(at, at + length, state, task, other, stretch, above)
+            yield ChargedTime(at, at + length, state, task, other, stretch, above)
             at += length
 
 
@@ -232,7 +232,7 @@ BEFORE_BIRTH = Stretch(0, 0, "queue")
 """Stands for a task that was not there yet: what its parent did counts."""
 
 
-def totals(pieces: Iterable[Piece]) -> dict[State, int]:
+def totals(pieces: Iterable[ChargedTime]) -> dict[State, int]:
     """Nanoseconds in each state."""
     spent = dict.fromkeys(State, 0)
     for piece in pieces:

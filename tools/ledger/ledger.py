@@ -10,7 +10,7 @@ from ...layers.probes.kernel_stack import State
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from .causes import LedgerCause, causes
-from .shares import Shares, StateShare, shares, slow_runs
+from .shares import StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SplitRuns, split_runs
 
 MOST_RESIDUAL, LEAST_MS = 0.01, 0.05
@@ -45,8 +45,8 @@ class Ledger(FiniteResult):
     left_out: int
     """Runs that could not be split."""
     sums: Sums
-    shares: Shares
-    net: Shares | None
+    shares: VarianceShares
+    net: VarianceShares | None
     """Of the time without waiting behind others, where that holds most of the variance."""
     causes: tuple[LedgerCause, ...]
     """Of material states."""
@@ -54,7 +54,7 @@ class Ledger(FiniteResult):
     """Failed calls, tasks started and moves to another CPU, where slow and fast runs differ in them."""
 
     @property
-    def decisive(self) -> Shares:
+    def decisive(self) -> VarianceShares:
         """What is concluded from: without others, where they hold most of the variance."""
         return self.net or self.shares
 
@@ -73,7 +73,7 @@ def ledger_of(table: RunTable, ms_each: float, seed: int) -> Ledger | None:
     return None
 
 
-def _made(layer: str, split: SplitRuns, divided: Shares, seed: int) -> Ledger:
+def _made(layer: str, split: SplitRuns, divided: VarianceShares, seed: int) -> Ledger:
     slow, _ = slow_runs(split.time_ms)
     net = _net(split, divided, seed)
     found = _causes(split, divided, without=bool(net))
@@ -91,7 +91,7 @@ def _made(layer: str, split: SplitRuns, divided: Shares, seed: int) -> Ledger:
     )
 
 
-def _causes(split: SplitRuns, divided: Shares, without: bool = False) -> list[LedgerCause]:
+def _causes(split: SplitRuns, divided: VarianceShares, without: bool = False) -> list[LedgerCause]:
     """Of material states; `without`: of waiting behind others alone, since the rest is looked at without it."""
     slow, _ = slow_runs(split.time_ms)
     states = [one.state for one in divided.material if not without or one.state == State.QUEUE_OTHERS]
@@ -110,7 +110,7 @@ def _sums(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
     return Sums(median_ms=float(np.median(off)), worst_ms=float(off.max()), hold=bool(hold))
 
 
-def _net(split: SplitRuns, divided: Shares, seed: int) -> Shares | None:
+def _net(split: SplitRuns, divided: VarianceShares, seed: int) -> VarianceShares | None:
     others = divided.state(State.QUEUE_OTHERS)
     if others is None or others.share <= MOSTLY:
         return None

@@ -48,7 +48,7 @@ class TakenOut(FiniteResult):
     """Ratio of standard deviations without this state and those before it."""
 
 
-class Shares(FiniteResult):
+class VarianceShares(FiniteResult):
     """How the spread of runs is divided among the states of their time."""
 
     runs: int
@@ -84,7 +84,7 @@ def slow_runs(time_ms: FloatArray) -> tuple[BoolArray, str]:
     return labelled.slow, labelled.classes.how
 
 
-def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> Shares | None:
+def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> VarianceShares | None:
     """Divide the spread of runs, shape (runs,), among their states; None where too few runs or no spread are there."""
     runs = len(time_ms)
     if runs < FEWEST or not time_ms.std():
@@ -111,7 +111,7 @@ def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> 
         for place, (name, own) in enumerate(states.items())
     ]
     found.sort(key=lambda one: -one.share)
-    return Shares(
+    return VarianceShares(
         runs=runs,
         n_slow=int(slow.sum()),
         how=how,

@@ -25,7 +25,7 @@ from vgo_agent.agent.parser import parser_of
         ("layers --timeout 3", "--on"),
         ("layers --on-failure stop", "--on"),
         ("machine profile --beside x.json", "--quota"),
-        ("measure --runs 9 true", "--layer"),
+        ("measure --runs 9 true", "--layer or --ledger"),
         ("mitigations --param a=1", "--keep"),
         ("mitigations --metric x", "COMMAND"),
         ("surface best x --save y", "ACTION fit"),

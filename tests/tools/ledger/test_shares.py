@@ -1,4 +1,4 @@
-"""Shares of the variance and gaps between slow and fast runs, by state: they add up, and name what varies."""
+"""VarianceShares of the variance and gaps between slow and fast runs, by state: they add up, and name what varies."""
 
 import numpy as np
 import pytest
