@@ -12,6 +12,12 @@ from .shape import Frozen, Key
 
 Scope = Literal["process", "cgroup", "system", "reboot", "code", "hardware"]
 Keeper = Literal["systemd", "sysctl", "tmpfiles", "tuned", "cmdline", "slurm", "openmp", "docker", "udev", "shell"]
+TimeState = Literal[
+    *("user", "system", "page_fault", "interrupt", "peer_on_cpu", "queue_own", "queue_others", "queue_nobody"),
+    *("blocked", "disk", "write_throttle", "reclaim", "lock", "file_lock", "kernel_lock", "pipe", "socket", "poll"),
+    *("child", "sleep", "cpu_move", "signal", "start_and_end"),
+]
+"""Where time of a run can go, as `vgo-agent layers stacks` describes it; user to interrupt divide time on a CPU."""
 REAL_TIME = ("fifo", "rr", "deadline")
 
 
@@ -54,6 +60,8 @@ class KnownFactor(Entry):
     """Factors that show the same signals."""
     makes: tuple[Key, ...] = ()
     """Factors that come with this one, since it makes them; where their columns go together, it is the one named."""
+    acts_on: tuple[TimeState, ...] = ()
+    """States of a run's time that it can make longer, as the time ledger names them; empty: any."""
     actionable: Annotated[int, Field(ge=0, le=10)]
     """How directly a user can act on it; names a cluster of collinear columns."""
     mitigations: tuple[Key, ...] = ()
