@@ -9,15 +9,10 @@ from pydantic import Field
 
 from .actions import Apply, MitigationParameter, Precondition, Verify
 from .shape import Frozen, Key
+from .time_states import TimeState
 
 Scope = Literal["process", "cgroup", "system", "reboot", "code", "hardware"]
 Keeper = Literal["systemd", "sysctl", "tmpfiles", "tuned", "cmdline", "slurm", "openmp", "docker", "udev", "shell"]
-TimeState = Literal[
-    *("user", "system", "page_fault", "interrupt", "peer_on_cpu", "queue_own", "queue_others", "queue_nobody"),
-    *("blocked", "disk", "write_throttle", "reclaim", "lock", "file_lock", "kernel_lock", "pipe", "socket", "poll"),
-    *("child", "sleep", "cpu_move", "signal", "start_and_end"),
-]
-"""Where time of a run can go, as `vgo-agent layers stacks` describes it; user to interrupt divide time on a CPU."""
 REAL_TIME = ("fifo", "rr", "deadline")
 
 

@@ -7,8 +7,9 @@ import functools
 import re
 import struct
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from pathlib import Path
+
+from ...knowledge.time_states import TimeState
 
 HARD_INTERRUPT, SOFT_INTERRUPT = 0x08, 0x10
 """Bits of common_flags of a tracepoint."""
@@ -19,56 +20,30 @@ MOST_STACKS = 1 << 16
 """Whose names are remembered."""
 
 
-class State(StrEnum):
-    """Where time of a run can go."""
-
-    ON_CPU = "on_cpu"
-    PEER_ON_CPU = "peer_on_cpu"
-    QUEUE_OWN = "queue_own"
-    QUEUE_OTHERS = "queue_others"
-    QUEUE_NOBODY = "queue_nobody"
-    BLOCKED = "blocked"
-    DISK = "disk"
-    WRITE_THROTTLE = "write_throttle"
-    RECLAIM = "reclaim"
-    LOCK = "lock"
-    FILE_LOCK = "file_lock"
-    KERNEL_LOCK = "kernel_lock"
-    PIPE = "pipe"
-    SOCKET = "socket"
-    POLL = "poll"
-    CHILD = "child"
-    SLEEP = "sleep"
-    CPU_MOVE = "cpu_move"
-    SIGNAL = "signal"
-    START_AND_END = "start_and_end"
-    UNSEEN = "unseen"
-
-
 WAITS = tuple(
     (state, re.compile(pattern))
     for state, pattern in (
-        (State.WRITE_THROTTLE, "balance_dirty_pages"),
-        (State.CHILD, "^do_wait$|wait_for_vfork_done|kernel_wait4|kernel_waitid|_sys_vfork|kernel_clone"),
-        (State.SLEEP, "do_nanosleep"),
-        (State.RECLAIM, "shrink_|reclaim_throttle|try_to_free_pages|try_to_compact"),
+        (TimeState.WRITE_THROTTLE, "balance_dirty_pages"),
+        (TimeState.CHILD, "^do_wait$|wait_for_vfork_done|kernel_wait4|kernel_waitid|_sys_vfork|kernel_clone"),
+        (TimeState.SLEEP, "do_nanosleep"),
+        (TimeState.RECLAIM, "shrink_|reclaim_throttle|try_to_free_pages|try_to_compact"),
         (
-            State.DISK,
+            TimeState.DISK,
             "io_schedule|folio_wait|submit_bio_wait|jbd2_|wait_on_buffer|bit_wait_io|blk_mq_get_tag|rq_qos_wait|"
             "read_swap|iomap_dio|bdev_|io_cqring_wait|read_events",
         ),
-        (State.LOCK, "futex_wait|futex_do_wait|futex_lock_pi"),
-        (State.FILE_LOCK, "locks_lock_inode_wait|flock_lock_inode|posix_lock_inode_wait|fcntl_setlk"),
-        (State.PIPE, "pipe_read|pipe_write|wait_for_partner"),
+        (TimeState.LOCK, "futex_wait|futex_do_wait|futex_lock_pi"),
+        (TimeState.FILE_LOCK, "locks_lock_inode_wait|flock_lock_inode|posix_lock_inode_wait|fcntl_setlk"),
+        (TimeState.PIPE, "pipe_read|pipe_write|wait_for_partner"),
         (
-            State.SOCKET,
+            TimeState.SOCKET,
             "sk_wait_data|tcp_recvmsg|inet_csk_accept|unix_stream_|unix_accept|__skb_wait_for|sk_stream_wait|"
             "inet_stream_connect|inet_wait_for_connect",
         ),
-        (State.POLL, "ep_poll|do_poll|do_sys_poll|do_select|poll_schedule"),
-        (State.CPU_MOVE, "affine_move_task|stop_one_cpu"),
-        (State.KERNEL_LOCK, "rwsem_down|__mutex_lock|percpu_rwsem|rt_mutex|wait_rcu|synchronize_rcu"),
-        (State.SIGNAL, "sigsuspend|sigtimedwait|sys_pause|do_signal_stop"),
+        (TimeState.POLL, "ep_poll|do_poll|do_sys_poll|do_select|poll_schedule"),
+        (TimeState.CPU_MOVE, "affine_move_task|stop_one_cpu"),
+        (TimeState.KERNEL_LOCK, "rwsem_down|__mutex_lock|percpu_rwsem|rt_mutex|wait_rcu|synchronize_rcu"),
+        (TimeState.SIGNAL, "sigsuspend|sigtimedwait|sys_pause|do_signal_stop"),
     )
 )
 """Kinds of waits by functions of the kernel that lie on the stack of the task; the first that fits."""
@@ -131,9 +106,9 @@ def program_address(stack: bytes) -> int:
     return next((one for one in addresses if 0 < one < KERNEL_HALF), 0)
 
 
-def wait_of(names: Sequence[str]) -> State:
+def wait_of(names: Sequence[str]) -> TimeState:
     """The kind of a wait."""
-    return next((state for state, pattern in WAITS if any(map(pattern.search, names))), State.BLOCKED)
+    return next((state for state, pattern in WAITS if any(map(pattern.search, names))), TimeState.BLOCKED)
 
 
 @functools.cache

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ...knowledge.time_states import TimeState
 from .elf_symbols import function_at
-from .kernel_stack import FAULTS, TELLING, KernelStacks, State, call_of, interrupting, program_address
+from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, program_address
 from .open_files import OpenFiles
 from .sched_trace import Mapped, Sampled, SchedTrace
 from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
@@ -38,8 +39,8 @@ MOST_LENGTHS = 12
 class OpenedPart(NamedTuple):
     """Time of one run in one state, for one reason."""
 
-    state: State
-    own: State
+    state: TimeState
+    own: TimeState
     """What the first task itself was in: of a wait that a task ended, the kind of that wait."""
     what: str
     """Call and file and who ended it; the task, of time on a CPU; who had the CPU, of a queue."""
@@ -84,7 +85,7 @@ class OpenedRun(NamedTuple):
         parts, samples, failed, started, moves = json.loads(text)
         return cls(
             tuple(
-                OpenedPart(State(state), State(own), what, via, ms, episodes, tuple(longest))
+                OpenedPart(TimeState(state), TimeState(own), what, via, ms, episodes, tuple(longest))
                 for state, own, what, via, ms, episodes, longest in parts
             ),
             tuple(CpuSamples(*one) for one in samples),
@@ -111,12 +112,12 @@ class Opener:
 
     def opened(self, pieces: Sequence[ChargedTime], start: int, end: int, task: int) -> OpenedRun:
         """Open the pieces of a task's time from `start` to `end`."""
-        lengths: dict[tuple[State, State, str, str], list[int]] = defaultdict(list)
+        lengths: dict[tuple[TimeState, TimeState, str, str], list[int]] = defaultdict(list)
         samples: Counter[tuple[str, str, str, str]] = Counter()
         for piece in pieces:
             via, what = self._via(piece), self._what(piece)
             lengths[piece.state, self._own(piece), what, via].append(piece.end - piece.start)
-            if piece.state in (State.ON_CPU, State.PEER_ON_CPU):
+            if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
                 samples.update((what, via, *self._sampled(one)) for one in self._within(piece))
         return OpenedRun(
             tuple(shortened(lengths, end - start)),
@@ -126,7 +127,7 @@ class Opener:
             self._moves(task, start, end),
         )
 
-    def _own(self, piece: ChargedTime) -> State:
+    def _own(self, piece: ChargedTime) -> TimeState:
         above = [stretch for _, stretch in piece.above if stretch is not BEFORE_BIRTH]
         return self.timelines.wait(above[0]) if above else piece.state
 
@@ -147,9 +148,9 @@ class Opener:
         )
 
     def _what(self, piece: ChargedTime) -> str:
-        if piece.state in (State.ON_CPU, State.PEER_ON_CPU):
+        if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
             return self._who(piece.task)
-        if piece.state in (State.QUEUE_OWN, State.QUEUE_OTHERS, State.QUEUE_NOBODY):
+        if piece.state in (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY):
             return f"behind {self._who(piece.other)}"
         if piece.stretch is None:
             return self._who(piece.task)
@@ -198,9 +199,9 @@ class Opener:
         return sum(a != b for a, b in zip(ran, ran[1:], strict=False))
 
 
-def shortened(lengths: dict[tuple[State, State, str, str], list[int]], window: int) -> Iterable[OpenedPart]:
+def shortened(lengths: dict[tuple[TimeState, TimeState, str, str], list[int]], window: int) -> Iterable[OpenedPart]:
     """The parts, the longest first; what is too short to matter is put together by its states."""
-    kept: dict[tuple[State, State, str, str], list[int]] = defaultdict(list)
+    kept: dict[tuple[TimeState, TimeState, str, str], list[int]] = defaultdict(list)
     for (state, own, what, via), each in lengths.items():
         long = sum(each) >= LEAST * window
         kept[state, own, what if long else "", via if long else ""] += each

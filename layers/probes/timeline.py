@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .kernel_stack import KernelStacks, State, call_of, interrupt_of, wait_of
+from ...knowledge.time_states import MEASURED, TimeState
+from .kernel_stack import KernelStacks, call_of, interrupt_of, wait_of
 from .sched_trace import Event, Fork, SchedTrace, Switch, SwitchedIn, Waking
 
 DEAD = 0x30
@@ -47,7 +48,7 @@ class ChargedTime(NamedTuple):
 
     start: int
     end: int
-    state: State
+    state: TimeState
     task: int
     """Who was in that state."""
     other: int
@@ -153,9 +154,9 @@ class Timelines:
         self._close(event.woken, event.at, ended)
         self._now[event.woken] = Stretch(event.at, event.at, "queue", event.cpu)
 
-    def wait(self, stretch: Stretch) -> State:
+    def wait(self, stretch: Stretch) -> TimeState:
         """The kind of a wait."""
-        return wait_of(self.stack(stretch)) if self._stacks else State.BLOCKED
+        return wait_of(self.stack(stretch)) if self._stacks else TimeState.BLOCKED
 
     def stack(self, stretch: Stretch) -> tuple[str, ...]:
         """Functions of the kernel in which a task left its CPU."""
@@ -187,7 +188,7 @@ class Timelines:
             if above and all(fork.parent != waiting for waiting, _ in above):
                 yield from self.walk(fork.parent, at, until, (*above, (task, BEFORE_BIRTH)))
             else:
-                yield ChargedTime(at, until, State.START_AND_END, task, 0, None, above)
+                yield ChargedTime(at, until, TimeState.START_AND_END, task, 0, None, above)
             at = until
         stretches = self.tasks.get(task, [])
         index = max(0, bisect.bisect_right(stretches, at, key=lambda stretch: stretch.start) - 1)
@@ -196,17 +197,17 @@ class Timelines:
             if stretch.start >= end or at >= end:
                 break
             if stretch.start > at:
-                yield ChargedTime(at, stretch.start, State.UNSEEN, task, 0, None, above)
+                yield ChargedTime(at, stretch.start, TimeState.UNSEEN, task, 0, None, above)
                 at = stretch.start
             if (until := min(stretch.end, end)) > at:
                 yield from self._charged(task, stretch, at, until, above)
                 at = until
         if at < end:
-            yield ChargedTime(at, end, State.START_AND_END, task, 0, None, above)
+            yield ChargedTime(at, end, TimeState.START_AND_END, task, 0, None, above)
 
     def _charged(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[ChargedTime]:
         if stretch.kind == "cpu":
-            state = State.ON_CPU if task in self.tree else State.PEER_ON_CPU
+            state = TimeState.ON_CPU if task in self.tree else TimeState.PEER_ON_CPU
             yield ChargedTime(start, end, state, task, 0, stretch, above)
         elif stretch.kind == "queue":
             yield from self._queued(task, stretch, start, end, above)
@@ -223,7 +224,13 @@ class Timelines:
     def _queued(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[ChargedTime]:
         at = start
         for length, other in self.behind(stretch.cpu, start, end):
-            state = State.QUEUE_NOBODY if not other else State.QUEUE_OWN if other in self.tree else State.QUEUE_OTHERS
+            state = (
+                TimeState.QUEUE_NOBODY
+                if not other
+                else TimeState.QUEUE_OWN
+                if other in self.tree
+                else TimeState.QUEUE_OTHERS
+            )
             yield ChargedTime(at, at + length, state, task, other, stretch, above)
             at += length
 
@@ -232,9 +239,9 @@ BEFORE_BIRTH = Stretch(0, 0, "queue")
 """Stands for a task that was not there yet: what its parent did counts."""
 
 
-def totals(pieces: Iterable[ChargedTime]) -> dict[State, int]:
+def totals(pieces: Iterable[ChargedTime]) -> dict[TimeState, int]:
     """Nanoseconds in each state."""
-    spent = dict.fromkeys(State, 0)
+    spent = dict.fromkeys(MEASURED, 0)
     for piece in pieces:
         spent[piece.state] += piece.end - piece.start
     return spent

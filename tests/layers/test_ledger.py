@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
-from vgo_agent.layers.probes.kernel_stack import State
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
@@ -226,5 +226,7 @@ def test_a_wait_is_charged_to_what_the_task_did_that_ended_it():
         ]
     )
     spent = totals(Timelines(trace, client).walk(client, 100, 600))
-    assert spent[State.ON_CPU] == 180 and spent[State.PEER_ON_CPU] == 290 and spent[State.QUEUE_NOBODY] == 20
-    assert spent[State.UNSEEN] == 10, "nobody saw what the server did before it ran"
+    assert (
+        spent[TimeState.ON_CPU] == 180 and spent[TimeState.PEER_ON_CPU] == 290 and spent[TimeState.QUEUE_NOBODY] == 20
+    )
+    assert spent[TimeState.UNSEEN] == 10, "nobody saw what the server did before it ran"

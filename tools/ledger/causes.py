@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...layers.probes.kernel_stack import State
+from ...knowledge.time_states import ON_CPU_KINDS, TimeState
 from ...layers.probes.opened import OpenedRun
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
-from .split import ON_CPU, own_samples, parts_of
+from .split import own_samples, parts_of
 
 LEAST_SHARE = 0.05
 """Of the whole gap: a part with less is not named."""
@@ -28,11 +28,11 @@ class Quantum(NamedTuple):
 
     low_ms: float
     high_ms: float
-    states: tuple[State, ...]
+    states: tuple[TimeState, ...]
     words: str
 
 
-WAITS_OF_NETWORK = (State.SOCKET, State.POLL, State.BLOCKED)
+WAITS_OF_NETWORK = (TimeState.SOCKET, TimeState.POLL, TimeState.BLOCKED)
 QUANTA = (
     Quantum(39.5, 46, WAITS_OF_NETWORK, "40 ms: a delayed ACK that waits for Nagle's algorithm"),
     Quantum(199, 212, WAITS_OF_NETWORK, "200 ms: a TCP retransmission, or the longest delayed ACK"),
@@ -66,7 +66,7 @@ class LedgerCause(FiniteResult):
 def causes(opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray) -> tuple[LedgerCause, ...]:
     """The parts of a state by the gap that they hold, the largest first."""
     gap = time_ms[slow].mean() - time_ms[~slow].mean()
-    parts = _of_functions if state in ON_CPU else _of_parts
+    parts = _of_functions if state in ON_CPU_KINDS else _of_parts
     found = sorted(parts(opened, state, time_ms, slow), key=lambda one: -abs(one.gap_ms))
     return tuple(one for one in found if abs(one.gap_ms) >= LEAST_SHARE * abs(gap))[:MOST]
 
@@ -102,7 +102,7 @@ def _of_functions(
         for one in own_samples(run):
             if one.kind == state:
                 count[one.function, one.what, one.via] += one.samples
-    total = np.array([sum(part.ms for part in run.parts if part.state is State.ON_CPU) for run in opened])
+    total = np.array([sum(part.ms for part in run.parts if part.state is TimeState.ON_CPU) for run in opened])
     every = np.array([max(1, sum(one.samples for one in own_samples(run))) for run in opened])
     pooled = sum(sampled, Counter[tuple[str, str, str]]())
     for function, what, via in sorted(key for key, samples in pooled.items() if samples >= FEWEST_SAMPLES):
@@ -127,7 +127,7 @@ def _divided(ms: FloatArray, time_ms: FloatArray, slow: BoolArray) -> dict[str, 
     }
 
 
-def timer(state: State, long_ms: FloatArray) -> str:
+def timer(state: TimeState, long_ms: FloatArray) -> str:
     """What episodes of nearly one length say; empty where their lengths differ, or are too few."""
     if long_ms.size < FEWEST:
         return ""
@@ -135,4 +135,4 @@ def timer(state: State, long_ms: FloatArray) -> str:
     if np.mean(np.abs(long_ms - median) < NEAR * median + NEAR_MS) < ALIKE:
         return ""
     known = (one.words for one in QUANTA if one.low_ms <= median <= one.high_ms and state in one.states)
-    return next(known, f"nearly all last {median:.3g} ms" if state is State.SLEEP else "")
+    return next(known, f"nearly all last {median:.3g} ms" if state is TimeState.SLEEP else "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...layers.probes.kernel_stack import State
+from ...knowledge.time_states import TimeState
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from .causes import LedgerCause, causes
@@ -94,14 +94,14 @@ def _made(layer: str, split: SplitRuns, divided: VarianceShares, seed: int) -> L
 def _causes(split: SplitRuns, divided: VarianceShares, without: bool = False) -> list[LedgerCause]:
     """Of material states; `without`: of waiting behind others alone, since the rest is looked at without it."""
     slow, _ = slow_runs(split.time_ms)
-    states = [one.state for one in divided.material if not without or one.state == State.QUEUE_OTHERS]
+    states = [one.state for one in divided.material if not without or one.state == TimeState.QUEUE_OTHERS]
     return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow)]
 
 
 def without_others(split: SplitRuns) -> SplitRuns:
     """The same runs less their waiting behind other programs, which is known exactly of each."""
-    states = {name: values for name, values in split.states.items() if name != State.QUEUE_OTHERS}
-    return replace(split, time_ms=split.time_ms - split.states[State.QUEUE_OTHERS], states=states)
+    states = {name: values for name, values in split.states.items() if name != TimeState.QUEUE_OTHERS}
+    return replace(split, time_ms=split.time_ms - split.states[TimeState.QUEUE_OTHERS], states=states)
 
 
 def _sums(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
@@ -111,7 +111,7 @@ def _sums(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
 
 
 def _net(split: SplitRuns, divided: VarianceShares, seed: int) -> VarianceShares | None:
-    others = divided.state(State.QUEUE_OTHERS)
+    others = divided.state(TimeState.QUEUE_OTHERS)
     if others is None or others.share <= MOSTLY:
         return None
     net = without_others(split)

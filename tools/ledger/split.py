@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...layers.probes.kernel_stack import State
+from ...knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
 from ...layers.probes.opened import CpuSamples, OpenedRun
 from ..row import BASELINE
 from ..run_table import RunTable
@@ -20,8 +20,6 @@ FEWEST_SAMPLES = 8
 """Of a run: where it has fewer, those of all runs say how its time on a CPU is divided."""
 MOST_WITHOUT = 0.2
 """Of the runs without a region: where more lack one, whole runs are looked at."""
-ON_CPU = ("user", "system", "page_fault", "interrupt")
-"""What time on a CPU is divided into."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def split_runs(table: RunTable, layer: str, ms_each: float, condition: str = BAS
 
     `ms_each`: milliseconds in one of the outcome's unit; 0 where the outcome is no time.
     """
-    names = [state.value for state in State if f"{layer}.{state}_ms" in table.names]
+    names = [state.value for state in MEASURED if f"{layer}.{state}_ms" in table.names]
     if not names:
         return None
     columns = np.array([table.column(f"{layer}.{name}_ms", condition) for name in names])
@@ -67,7 +65,7 @@ def split_runs(table: RunTable, layer: str, ms_each: float, condition: str = BAS
     texts = table.text(f"{layer}.opened", condition) if f"{layer}.opened" in table.names else []
     opened = tuple(OpenedRun.read(text or "") for text, keep in zip(texts, kept, strict=False) if keep)
     states = dict(zip(names, columns[:, kept], strict=True))
-    divided = on_cpu(states.pop(State.ON_CPU), opened) if opened else {}
+    divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
     states = {**divided, **states}
     seen = {name: values for name, values in states.items() if values.any()}
     tried = sum(layer in layers.split("+") for layers in table.text("layers", condition) if layers)
@@ -81,24 +79,24 @@ def on_cpu(total_ms: FloatArray, opened: Sequence[OpenedRun]) -> dict[str, Float
         for sample in own_samples(run):
             count[sample.kind] += sample.samples
     everything: Counter[str] = sum(own, Counter())
-    everything = everything or Counter({ON_CPU[0]: 1})
-    divided = {kind: np.zeros(len(total_ms)) for kind in ON_CPU}
+    everything = everything or Counter({TimeState.USER: 1})
+    divided = {kind.value: np.zeros(len(total_ms)) for kind in ON_CPU_KINDS}
     for place, count in enumerate(own):
         counts = count if count.total() >= FEWEST_SAMPLES else everything
-        for kind in ON_CPU:
+        for kind in ON_CPU_KINDS:
             divided[kind][place] = total_ms[place] * counts[kind] / counts.total()
     return divided
 
 
 def own_samples(run: OpenedRun) -> Sequence[CpuSamples]:
     """Samples of the program itself, without those of others that it waited for."""
-    peers = {(part.what, part.via) for part in run.parts if part.state is State.PEER_ON_CPU}
+    peers = {(part.what, part.via) for part in run.parts if part.state is TimeState.PEER_ON_CPU}
     return [sample for sample in run.samples if (sample.what, sample.via) not in peers]
 
 
-def parts_of(opened: Sequence[OpenedRun]) -> dict[tuple[State, str, str], FloatArray]:
+def parts_of(opened: Sequence[OpenedRun]) -> dict[tuple[TimeState, str, str], FloatArray]:
     """Milliseconds of each part, shape (runs,), by its state, what it was and what led there."""
-    found: dict[tuple[State, str, str], FloatArray] = defaultdict(lambda: np.zeros(len(opened)))
+    found: dict[tuple[TimeState, str, str], FloatArray] = defaultdict(lambda: np.zeros(len(opened)))
     for place, run in enumerate(opened):
         for part in run.parts:
             found[part.state, part.what, part.via][place] += part.ms

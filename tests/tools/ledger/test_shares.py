@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.layers.probes.kernel_stack import State
+from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.tools.ledger.causes import timer
 from vgo_agent.tools.ledger.shares import shares
 
@@ -46,8 +46,8 @@ def test_of_runs_that_do_not_vary_or_are_few_nothing_is_said():
 
 def test_waits_of_one_length_are_named_by_the_timer_that_has_it():
     near_40 = np.random.default_rng(1).normal(41, 0.5, 12)
-    assert "delayed ACK" in timer(State.SOCKET, near_40)
-    assert "1 s" in timer(State.SOCKET, np.full(8, 1020.0))
-    assert timer(State.SOCKET, np.geomspace(10, 100, 12)) == ""
-    assert timer(State.SOCKET, near_40[:3]) == ""
-    assert timer(State.SLEEP, np.full(8, 20.06)) == "nearly all last 20.1 ms"
+    assert "delayed ACK" in timer(TimeState.SOCKET, near_40)
+    assert "1 s" in timer(TimeState.SOCKET, np.full(8, 1020.0))
+    assert timer(TimeState.SOCKET, np.geomspace(10, 100, 12)) == ""
+    assert timer(TimeState.SOCKET, near_40[:3]) == ""
+    assert timer(TimeState.SLEEP, np.full(8, 20.06)) == "nearly all last 20.1 ms"
