@@ -18,23 +18,18 @@ from rich.text import Text
 
 from ..tools.execution.progress import ProgressEvent, RunEnded
 from .progress import (
-    ASCII_BARS,
-    BARS,
     Figures,
     JsonLines,
     Lines,
-    bar_line,
-    bins,
     described,
     ended_words,
     figures,
     named,
     runs_so_far,
 )
-from .terminal import LINES, amount, printable, speaks_unicode
+from .terminal import ASCII_BARS, BARS, LINES, amount, bar_line, bins, printable, speaks_unicode
 
 if TYPE_CHECKING:
-    from .commands.options import Answering
     from .transcript import Decision, ToolEnd
 
 
@@ -140,15 +135,15 @@ def has_live_view(quiet: bool, as_json: bool | str) -> bool:
 
 
 @contextmanager
-def watching(quiet: bool, command: Answering, unit: str) -> Iterator[Lines]:
+def watching(quiet: bool, verbose: bool, as_json: bool | str, unit: str) -> Iterator[Lines]:
     """Choose how to tell."""
-    quiet = quiet and not command.verbose  # the flag goes before the settings file
+    quiet = quiet and not verbose  # the flag goes before the settings file
     lines: Lines
-    if has_live_view(quiet, command.json):
-        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=command.verbose)
+    if has_live_view(quiet, as_json):
+        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=verbose)
     else:
-        kind = JsonLines if command.json == LINES else Lines
-        lines = kind(unit, quiet=quiet, verbose=command.verbose)
+        kind = JsonLines if as_json == LINES else Lines
+        lines = kind(unit, quiet=quiet, verbose=verbose)
     try:
         yield lines
     finally:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..tools.case import changes_system
 from ..tools.execution.progress import ProgressEvent, Remark, RunEnded, SettingRestored
-from .consent import unanswered
-from .interface import ask, ask_program
+from .consent import ENDED, answers_to, choices, recorded, typed, unanswered
 from .terminal import amount, printable, raw
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 LATER = "  You may leave meanwhile: `vgo-agent chat RUN`, then /resume, asks again, after a reboot too."
 """Of a question that the chat asks."""
+PROMPT = "Its number or word, or a question about it: "
 LINE_EVERY_S = 5.0
 MOST_CONDITIONS = 6
 """That are told one by one while runs go on."""
-BARS, ASCII_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
 
 class Figures(NamedTuple):
@@ -94,6 +94,55 @@ def named(decision: Decision) -> str:
     about = decision.arguments.get("mitigation") or decision.arguments.get("factor")
     batch = ", batch 2" if decision.arguments.get("batch") == 2 else ""
     return f"{decision.tool} {about}{batch}" if about else decision.tool
+
+
+class Say(Protocol):
+    """Writes a text and what ends it."""
+
+    def __call__(self, text: str, end: str) -> None:
+        """Write."""
+
+
+def ask(question: Mapping[str, Any], words: Sequence[str], read: Callable[[], str], say: Say) -> dict[str, Any]:
+    """Give what an approval records. An empty line answers nothing; the end of the input means: not this."""
+    for line in (*words, *choices(question)):
+        say(line, "\n")
+    while True:
+        say(PROMPT, "")
+        line = read()
+        if not line:
+            say("", "\n")
+            say(f"Taken as {ENDED}.", "\n")
+            return unanswered()
+        if not line.strip():
+            continue
+        if given := typed(line, question):
+            return recorded(question, given)
+        for told in (*_told(question, line), *choices(question)):
+            say(told, "\n")
+
+
+def ask_program(question: Mapping[str, Any], read: Callable[[], str], write: Callable[[str], None]) -> dict[str, Any]:
+    """Give what an approval records, asked for and answered by one JSON object a line."""
+    answers = [{"answer": one.key, "label": one.label} for one in answers_to(question)]
+    write(json.dumps({"question": {**question, "answers": answers}}))
+    while line := read():
+        if not line.strip():
+            continue
+        try:
+            given = dict(json.loads(line))
+            if "ask" not in given:
+                return recorded(question, given)
+            write(json.dumps({"told": list(_told(question, str(given["ask"])))}))
+        except (ValueError, TypeError) as error:
+            write(json.dumps({"error": f'not understood ({error}): write {{"answer": KEY}} or {{"ask": WORDS}}'}))
+    return unanswered()
+
+
+def _told(question: Mapping[str, Any], line: str) -> Sequence[str]:
+    from .answers.conversation import facts_for
+
+    return facts_for(question, line) or facts_for(question, "what is it, what does it change, and is it safe?")
 
 
 class Lines:
@@ -199,18 +248,3 @@ def asked(question: Mapping[str, Any]) -> list[str]:
         how_far = f"changes what the program promises, {promise}"
     title = f"{question['mitigation']} {how_far} (scope {question['scope']}):"
     return [title, *would, *risk, "  It is put back after its runs."]
-
-
-def bar_line(counts: Sequence[int], bars: str) -> str:
-    """Draw counts as bars, rounded up so that a single slow run is seen."""
-    steps, most = len(bars) - 1, max(*counts, 1)
-    return "".join(bars[-(-count * steps // most)] for count in counts)
-
-
-def bins(outcomes: Sequence[float], low: float, high: float, count: int) -> list[int]:
-    """Count outcomes in equal steps from low to high."""
-    counts = [0] * count
-    for value in outcomes:
-        place = int((value - low) / (high - low) * count) if high > low else 0
-        counts[min(max(place, 0), count - 1)] += 1
-    return counts

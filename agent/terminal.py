@@ -11,6 +11,7 @@ from ..tools.amount import amount as amount
 
 WIDTH = 96
 """Of folded prose."""
+BARS, ASCII_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 LINES = "lines"
 """Where a program is told and answers: one JSON object a line."""
 TYPE_CHECKING = False
@@ -92,3 +93,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
     pads = [str.rjust if one else str.ljust for one in right or [False] * len(widths)]
     padded = ([pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True)] for row in cells)
     return "\n".join("  ".join(row).rstrip() for row in padded)
+
+
+def bar_line(counts: Sequence[int], bars: str) -> str:
+    """Draw counts as bars, rounded up so that a single slow run is seen."""
+    steps, most = len(bars) - 1, max(*counts, 1)
+    return "".join(bars[-(-count * steps // most)] for count in counts)
+
+
+def bins(outcomes: Sequence[float], low: float, high: float, count: int) -> list[int]:
+    """Count outcomes in equal steps from low to high."""
+    counts = [0] * count
+    for value in outcomes:
+        place = int((value - low) / (high - low) * count) if high > low else 0
+        counts[min(max(place, 0), count - 1)] += 1
+    return counts

@@ -26,8 +26,8 @@ from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.series import Measuring
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.experiment.block import OUTSIDE
 from vgo_agent.tools.experiment.conditions import AppliedConditions
-from vgo_agent.tools.experiment.executor import OUTSIDE
 from vgo_agent.tools.experiment.experiment import Experiment, carry_out
 from vgo_agent.tools.experiment.schedules import Repeat
 from vgo_agent.tools.fleet.bench import FleetBench

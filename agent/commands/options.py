@@ -165,7 +165,7 @@ class Answering(Voiced):
         from ..clock import BudgetClock
         from ..live_view import watching
 
-        with watching(settings.quiet, self, unit) as interface:
+        with watching(settings.quiet, self.verbose, self.json, unit) as interface:
             return begin(interface, BudgetClock(self.began_s))
 
 

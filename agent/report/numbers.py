@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...tools.statistics.spread import ArmSummary
 from ...tools.statistics.values import IntervalEstimate
-from ..progress import ASCII_BARS, BARS, bar_line, bins
+from ..terminal import ASCII_BARS, BARS, bar_line, bins
 
 Fact = tuple[str, str]
 """A name with what is known of it."""

@@ -20,8 +20,7 @@ from ...tools.execution.expected import NEVER, Expected
 from ...tools.execution.launch import Launch
 from ...tools.execution.row_log import RowsInMemory
 from ...tools.execution.screen import Proof
-from ...tools.execution.series import Change, PlannedRun, Series
-from ...tools.experiment.executor import LOCAL
+from ...tools.execution.series import LOCAL, Change, PlannedRun, Series
 from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.row import BASELINE, FIXED, Row

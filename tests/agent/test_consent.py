@@ -11,10 +11,10 @@ import pytest
 from vgo_agent.agent.answers.conversation import facts_for
 from vgo_agent.agent.consent import BY_HAND, FOUR, answers_to, covered, numbered, recorded, typed
 from vgo_agent.agent.graph import Loop
-from vgo_agent.agent.interface import ask, ask_program
 from vgo_agent.agent.legal import situation
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.progress import ask, ask_program
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.schemas import schemas_digest

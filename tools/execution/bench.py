@@ -16,7 +16,7 @@ from ...layers.launcher import Launcher
 from ...layers.loader import load_layer, open_probe
 from ...layers.probes.base import Probe
 from ...layers.schema import Layer
-from ..experiment.executor import LOCAL, Executor
+from ..execution.series import LOCAL, Executor
 from ..machine import Machine
 from ..mitigation.engine import Applied, applied
 from ..mitigation.kernel_settings import in_force_already, resolve

@@ -1,8 +1,8 @@
-"""What a measuring tool holds: a bench that runs the program or serves what was recorded, and a series of its runs."""
+"""What a measuring tool holds: a bench that runs the program or serves what was recorded, an executor, and a series."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, Self
 
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
-from ..experiment.executor import Executor
+from ..experiment.block import Block
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..row import Row
@@ -53,6 +53,53 @@ class PlannedRun(NamedTuple):
     layers: Sequence[str]
     times: float
     """How many times longer than the baseline it may rightly take."""
+
+
+class ExperimentConditions(Protocol):
+    """How the runs of an experiment are made."""
+
+    def run(self, series: Series, key: str, pair: int) -> None:
+        """Run once on this machine, under a condition."""
+
+    def shown(self, series: Series, key: str) -> tuple[str, str]:
+        """What the rows of a condition say of it: the columns `condition` and `layers`."""
+
+
+class Executor(Protocol):
+    """Carries blocks out where it is told to."""
+
+    @property
+    def beside(self) -> Mapping[str, bytes]:
+        """Files that describe where the runs were made, by name; empty for this machine."""
+
+    @property
+    def lost(self) -> Sequence[str]:
+        """Hosts that were lost so far, in words."""
+
+    def carry_out(
+        self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
+    ) -> None:
+        """Run the blocks until there are none or it is `enough`, which is asked before the first run and after each."""
+
+
+class LocalExecutor:
+    """On this machine, in the order given."""
+
+    beside: Mapping[str, bytes] = {}
+    lost: Sequence[str] = ()
+
+    def carry_out(
+        self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
+    ) -> None:
+        """Run one block after the other."""
+        for block in blocks:
+            for place, key in enumerate(block.order):
+                if enough():
+                    return
+                conditions.run(series, key, block.pair(place))
+
+
+LOCAL: Executor = LocalExecutor()
 
 
 class Measuring(Protocol):

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..execution.samples import runs_of
-from ..execution.series import Series
+from ..execution.series import ExperimentConditions, Series
 from ..row import Row
-from .executor import OUTSIDE, Block, ExperimentConditions
+from .block import OUTSIDE, Block
 
 Done = Callable[[], Sequence[Row]]
 """Rows of the blocks that were given so far and have ended."""

@@ -22,7 +22,7 @@ from ..plan import Aim
 from ..row import BASELINE, Row
 from ..run_table import RunTable, outcomes_of
 from ..statistics.ratio_test import Measure, contributions
-from .executor import BARRIER, Block
+from .block import BARRIER, Block
 from .experiment import Done
 
 FIRST_LOOK = 20

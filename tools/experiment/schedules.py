@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..row import BASELINE, Row
-from .executor import BARRIER, OUTSIDE, Block
+from .block import BARRIER, OUTSIDE, Block
 from .experiment import Done
 
 BLOCKS = 20

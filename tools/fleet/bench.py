@@ -17,9 +17,8 @@ from ..execution.expected import NEVER, Deadline, Expected
 from ..execution.launch import Launch
 from ..execution.row_log import RowLog
 from ..execution.screen import Proof
-from ..execution.series import Change, PlannedRun, Series
+from ..execution.series import Change, Executor, PlannedRun, Series
 from ..experiment.conditions import Condition
-from ..experiment.executor import Executor
 from ..machine import Machine
 from ..many import FLEET
 from ..mitigation.checks import Check

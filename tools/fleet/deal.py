@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..experiment.executor import BARRIER, Block
+from ..experiment.block import BARRIER, Block
 
 LEAD = 1
 """Messages by which a host may be ahead of the last one: fast hosts wait, so that each has its share of every stretch

@@ -1,33 +1,59 @@
-"""The executor over hosts: who they are, how long their runs take, and how much each is sent at once."""
+"""The executor over hosts: blocks go out, rows are kept as they land, and who is silent is given up."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
+from ...layers.schema import Layer
+from ..execution.bench import refuse_failures
 from ..execution.expected import MORE_S, Expected
-from ..execution.progress import Listener, ignore
-from ..execution.series import Series
+from ..execution.progress import Listener, Remark, RunEnded, ignore
+from ..execution.samples import runs_of
+from ..execution.series import ExperimentConditions, Series
+from ..experiment.block import Block
 from ..experiment.conditions import AppliedConditions
-from ..experiment.executor import Block, ExperimentConditions
 from ..row import BASELINE, Row
-from .asking import GRACE_S
-from .carrying import MESSAGE_S, Carrying
-from .deal import Dealer
-from .host import Host, Order
-from .link import Link
+from .asking import GRACE_S, LONGEST_S, Returned
+from .deal import Dealer, runs_in
+from .host import Host, HostAnswer, Order, described
+from .link import Landed, Link
 from .station import deliver, stop
+from .where import GO_ON
 
 HOSTS = "hosts.json"
 """Artefact: what each host is."""
+MESSAGE_S = 1.0
+"""Of the program's time in one message, so that its way costs little and a lost host loses little."""
+MOST_LOSSES = 3
+"""A host that was lost so many times in a series is not asked again in it."""
+WAIT_S = 0.5
 MOST_RUNS = 50
 SHARE = 8
 """A message has at most this part of the runs that a host has made so far, so that hosts keep equal shares."""
 LONGER = 20.0
 """A message that takes so many times what its runs should is lost."""
+
+
+class Span(NamedTuple):
+    """A stretch of time, in seconds of one clock."""
+
+    begin_s: float
+    end_s: float
+
+
+def busy_s(spans: Iterable[Span]) -> float:
+    """Length in seconds of the union of spans."""
+    total_s, covered_s = 0.0, float("-inf")
+    for span in sorted(spans):
+        total_s += max(0.0, span.end_s - max(span.begin_s, covered_s))
+        covered_s = max(covered_s, span.end_s)
+    return total_s
 
 
 @dataclass
@@ -56,20 +82,7 @@ class Fleet:
     @property
     def beside(self) -> Mapping[str, bytes]:
         """What each host is, whom the rows name, and who was lost."""
-        hosts = {
-            host.digest: {
-                "machine": json.loads(host.description),
-                "names": sorted(name for name, its in self.hosts.items() if its.sight and its.digest == host.digest),
-            }
-            for host in self.hosts.values()
-            if host.sight
-        }
-        clocks = {
-            name: {"offset_s": round(host.offset_s, 6), "error_s": round(host.error_s, 6)}
-            for name, host in sorted(self.hosts.items())
-        }
-        described = {"descriptions": hosts, "clocks": clocks, "lost": self.lost}
-        return {HOSTS: json.dumps(described, indent=1, sort_keys=True).encode() + b"\n"}
+        return {HOSTS: described(self.hosts, self.lost)}
 
     def carry_out(
         self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
@@ -119,3 +132,164 @@ class Fleet:
             there = self.link.workers()
             ours = [worker for host in self.hosts.values() for worker in host.workers if worker in there]
             self.link.everywhere(ours, stop)
+
+
+@dataclass
+class Carrying:
+    """One series on its way."""
+
+    fleet: Fleet
+    series: Series
+    dealer: Dealer
+    enough: Callable[[], bool]
+    conditions: AppliedConditions
+    _until: dict[str, float] = field(default_factory=dict)
+    """Host to when its message is lost."""
+    _worker: dict[str, str] = field(default_factory=dict)
+    """Host to the worker that has its message."""
+    _host: dict[str, str] = field(default_factory=dict)
+    """Worker to its host."""
+    _losses: Counter[str] = field(default_factory=Counter)
+    _looked: float = 0.0
+    """When it was last asked who is there."""
+    _since: float = field(default_factory=time.monotonic)
+    """When a host was last there."""
+    _spans: list[Span] = field(default_factory=list)
+    """From when to when each run of the program went on."""
+    _returned: Returned = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._returned = Returned(self.fleet.link, self.fleet.hosts.values())
+
+    def go(self) -> None:
+        """Deal and take in until all has landed; then put the rows in order of time."""
+        try:
+            while not self.dealer.ended:
+                self._deal()
+                self._take_in(self.fleet.link.landed(WAIT_S if self.dealer.flying else 0.0))
+                while landed := self.fleet.link.landed(0.0):
+                    self._take_in(landed)
+                self._give_up()
+        except BaseException:
+            self.fleet.close()
+            raise
+        finally:
+            in_order(self.series)
+            self.fleet.ran(busy_s(self._spans))
+
+    def _deal(self) -> None:
+        hosts, done = self.dealer.hosts, len(self.series.rows)
+        if not hosts:
+            return
+        for host, blocks in self.dealer.deal(self.fleet.message_runs(len(hosts), done)):
+            worker = self.fleet.worker_of(host)
+            if worker is None:
+                self._lose(host, "its worker has gone")
+                continue
+            order = self.fleet.order.model_copy(update=self._said(blocks))
+            limit_s = self._limit_s(runs_in(blocks))
+            self._host[worker] = host
+            self._until[host], self._worker[host] = time.monotonic() + limit_s + GRACE_S, worker
+            self.fleet.link.send(worker, self.fleet.deliver, order.model_dump_json(), limit_s)
+
+    def _limit_s(self, runs: int) -> float:
+        """When a message is lost; what one condition takes says little of another, so that many have the longest.
+
+        None is waited for when the budget is used, but for the time of one more message.
+        """
+        limit_s, known = self.fleet.limit_s(runs), self.fleet.order.subject.timeout_s is not None
+        longest_s = limit_s if known or self.conditions.alike else max(limit_s, LONGEST_S)
+        return min(longest_s, max(0.0, self.series.bench.deadline.left_s) + 2 * MESSAGE_S)
+
+    def _said(self, blocks: Sequence[Block]) -> dict[str, object]:
+        """What this series adds to an order."""
+        conditions = {key: self.conditions.conditions[key] for block in blocks for key in block.order}
+        named = {spec for one in conditions.values() for spec in one.layers or ()} | set(self.series.layers)
+        layers: dict[str, Layer] = {spec: self.series.bench.layer(spec) for spec in sorted(named)}
+        said = {"act": "run", "series": self.series.call_id, "on": self.series.layers, "blocks": blocks}
+        return {**said, "layers": layers, "conditions": conditions}
+
+    def _take_in(self, landed: Landed | None) -> None:
+        """Keep the rows of a message, run by run, and ask after each whether it is enough."""
+        if landed is None or self._returned.take(landed):
+            return
+        host = self._host.get(landed.worker)
+        if host is None or self._worker.get(host) != landed.worker:
+            return
+        if landed.lost:
+            self._lose(host, landed.lost)
+            return
+        answer = HostAnswer.model_validate_json(landed.value)
+        if answer.lost:
+            self._lose(host, answer.error)
+            return
+        del self._until[host], self._worker[host]
+        self.dealer.finish(host)
+        for run in runs_of(answer.rows):
+            self._keep(host, landed.worker, run)
+            if not self.dealer.stopped and self.enough():
+                self.dealer.stop()
+        if answer.error:
+            raise VgoError(f"On {host}: {answer.error}")
+
+    def _keep(self, host: str, worker: str, run: list[Row]) -> None:
+        its, first = self.fleet.hosts[host], len(self.series.rows)
+        added = {"host": host, "slot": its.workers.index(worker), "machine": its.digest[:12]}
+        rows = [
+            {**row, "order": first + place, "began_s": row["began_s"] - its.offset_s, **added}
+            for place, row in enumerate(run)
+        ]
+        self.series.log.append(*rows)
+        self._spans.append(Span(rows[0]["began_s"], rows[0]["began_s"] + self.fleet.took(rows)))
+        series, condition = self.series, str(run[0]["condition"])
+        self.fleet.listener(RunEnded(series.rows, series.planned))
+        if run[0]["ok"] == 0 and condition == BASELINE and not run[0]["layers"]:
+            said = run[0].get("failure") or f"exit {run[0]['exit_code']}"
+            refuse_failures(series, series.bench.subject, f"on {host}: {said}")
+
+    def _give_up(self) -> None:
+        """Lose hosts whose message is late or whose workers have gone; take in those that came."""
+        now_s = time.monotonic()
+        if self.dealer.hosts and now_s - self._looked < WAIT_S:
+            return
+        there, self._looked = self.fleet.link.workers(), now_s
+        for host, worker in list(self._worker.items()):
+            if worker not in there:
+                self._lose(host, "it has gone, or has given no sign of life")
+            elif now_s > self._until[host]:
+                self._lose(host, "its answer is long overdue")
+        self._returned.greet(there)
+        self._join()
+        if self.dealer.hosts:
+            self._since = now_s
+        elif now_s - self._since > self.fleet.link.where.silent_s:
+            raise VgoError(
+                f"No host is left ({self.fleet.lost[-1] if self.fleet.lost else 'none came'}): start workers again, "
+                f"{GO_ON}."
+            )
+        else:
+            time.sleep(WAIT_S)
+
+    def _join(self) -> None:
+        """Give a host that has a worker again its part."""
+        for name in sorted(self.fleet.hosts.keys() - set(self.dealer.hosts)):
+            if self._losses[name] < MOST_LOSSES and self.fleet.worker_of(name):
+                self.dealer.join(name)
+
+    def _lose(self, host: str, why: str) -> None:
+        worker = self._worker.pop(host, "")
+        self._until.pop(host, None)
+        self.fleet.link.forget(worker)
+        runs = self.dealer.lose(host)
+        self._losses[host] += 1
+        again = f"; {runs} run{'s are' if runs > 1 else ' is'} made again elsewhere" if runs else ""
+        said = f"{host} was lost ({why}){again}"
+        self.fleet.lost.append(said)
+        self.fleet.listener(Remark(said))
+
+
+def in_order(series: Series) -> None:
+    """Put the runs in the order in which they began, and number the rows so; samples stay with their run."""
+    runs = runs_of(series.rows)
+    ordered = [row for run in sorted(runs, key=lambda run: float(run[0]["began_s"])) for row in run]
+    series.log.rows[:] = [{**row, "order": place} for place, row in enumerate(ordered)]

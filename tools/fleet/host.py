@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,8 @@ from typing import Any, Literal
 from ...knowledge.shape import Frozen
 from ...layers.schema import Layer
 from ..execution.expected import Expected
+from ..experiment.block import Block
 from ..experiment.conditions import Condition
-from ..experiment.executor import Block
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..study.design import StudyDesign, StudyScope
@@ -134,6 +135,24 @@ class Host:
     def digest(self) -> str:
         """SHA-256 of the description."""
         return hashlib.sha256(self.description).hexdigest()
+
+
+def described(hosts: Mapping[str, Host], lost: Sequence[str]) -> bytes:
+    """Say as JSON what each host is, whom the rows name, and who was lost."""
+    told = {
+        host.digest: {
+            "machine": json.loads(host.description),
+            "names": sorted(name for name, its in hosts.items() if its.sight and its.digest == host.digest),
+        }
+        for host in hosts.values()
+        if host.sight
+    }
+    clocks = {
+        name: {"offset_s": round(host.offset_s, 6), "error_s": round(host.error_s, 6)}
+        for name, host in sorted(hosts.items())
+    }
+    found = {"descriptions": told, "clocks": clocks, "lost": lost}
+    return json.dumps(found, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def differences(hosts: Sequence[Host]) -> list[str]:

@@ -13,9 +13,9 @@ from typing import Any
 from ..execution.expected import NEVER, Deadline
 from ..execution.progress import Listener, Remark, ignore
 from ..execution.row_log import RowsInMemory
-from ..execution.series import Measuring, Series
+from ..execution.series import ExperimentConditions, Measuring, Series
+from ..experiment.block import BARRIER, Block
 from ..experiment.conditions import Condition
-from ..experiment.executor import BARRIER, Block, ExperimentConditions
 from ..experiment.experiment import Done, Experiment, carry_out
 from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from vgo_agent.agent.live_view import DRAW_EVERY_S, LiveView
-from vgo_agent.agent.progress import Figures, Lines, bins, figures
-from vgo_agent.agent.terminal import amount, printable, table
+from vgo_agent.agent.progress import Figures, Lines, figures
+from vgo_agent.agent.terminal import amount, bins, printable, table
 from vgo_agent.agent.transcript import Decision, ToolEnd
 from vgo_agent.tools.execution.progress import RunEnded
 

@@ -15,8 +15,8 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.row_log import RowsInMemory
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.experiment.block import OUTSIDE, Block
 from vgo_agent.tools.experiment.conditions import AS_GIVEN, AppliedConditions, Condition
-from vgo_agent.tools.experiment.executor import OUTSIDE, Block
 from vgo_agent.tools.fleet import host_process
 from vgo_agent.tools.fleet.host import HostAnswer, Order
 from vgo_agent.tools.fleet.host_process import HostProcess

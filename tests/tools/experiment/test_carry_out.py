@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
 from vgo_agent.tools.execution.row_log import RowLog, RowsInMemory, rows_in
-from vgo_agent.tools.execution.series import PlannedRun, Series
+from vgo_agent.tools.execution.series import LOCAL, Executor, ExperimentConditions, PlannedRun, Series
+from vgo_agent.tools.experiment.block import BARRIER, OUTSIDE, Block
 from vgo_agent.tools.experiment.conditions import AppliedConditions, Condition
-from vgo_agent.tools.experiment.executor import BARRIER, LOCAL, OUTSIDE, Block, Executor, ExperimentConditions
 from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
 from vgo_agent.tools.experiment.race import Elimination, Race
 from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat, Rotation

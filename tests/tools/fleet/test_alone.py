@@ -10,8 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from vgo_agent.tools.experiment.block import OUTSIDE, Block
 from vgo_agent.tools.experiment.conditions import AS_GIVEN
-from vgo_agent.tools.experiment.executor import OUTSIDE, Block
 from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.host import HostAnswer, Order
 from vgo_agent.tools.fleet.host_process import alone

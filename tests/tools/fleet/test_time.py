@@ -17,7 +17,7 @@ from vgo_agent.tools.row import Row
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from vgo_agent.tools.fleet.asking import read_clock  # noqa: E402 - needs the extra
-from vgo_agent.tools.fleet.carrying import (  # noqa: E402
+from vgo_agent.tools.fleet.engine import (  # noqa: E402
     Span,
     busy_s,
     in_order,  # noqa: E402
