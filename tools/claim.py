@@ -62,6 +62,11 @@ class Claim(FiniteResult):
         """The fall that matters is excluded, and a smaller one is not shown."""
         return self.low > self.margin and self.direction != "less"
 
+    @property
+    def fell(self) -> bool:
+        """Less of it was seen, proved or not; it is not shown to be more, or a difference that does not matter."""
+        return self.ratio is not None and self.ratio < 1 and self.direction in ("less", "undecided")
+
 
 class TooFew(FiniteResult):
     """No claim can be made."""

@@ -205,7 +205,7 @@ class Openings:
     pairs_needed: int = 0
     """Estimated to decide the first trial that is undecided; 0: unknown, or no more than were made."""
     best: str = ""
-    """Of what was tried, the one that left the least spread, with how much."""
+    """Sentence: what of all that was tried left the least spread, or that none left less than the baseline has."""
 
 
 def next_steps(verdict: Verdict, openings: Openings) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ def _after_budget(remedy: Undecided, openings: Openings) -> Iterator[str]:
     elif not remedy.untried:  # else `resume` is the first step
         yield "Repeat with more room: a larger `--budget`, in seconds, pays for more runs and pairs."
     if openings.best:
-        yield f"Of what was tried, {openings.best}; that is not proved."
+        yield openings.best
 
 
 def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[str]:

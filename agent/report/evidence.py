@@ -163,6 +163,8 @@ def unit(column: str, columns: Mapping[str, Column]) -> str:
     return columns[column].unit if column in columns else "count"
 
 
-def _spread_left(batch: Batch) -> float:
+def _spread_left(batch: Batch) -> tuple[bool, float]:
     spread = batch.compared.comparison.spread if batch.compared else None
-    return float("inf") if not isinstance(spread, Claim) or spread.ratio is None else spread.ratio
+    if not isinstance(spread, Claim):
+        return True, float("inf")
+    return not spread.fell, float("inf") if spread.ratio is None else spread.ratio

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ...tools.claim import Claim, runs_needed
+from ...tools.claim import Claim, in_a_word, interval, runs_needed
 from ...tools.conclude import ConcludeResult
 from ...tools.machine import Machine
 from ...tools.mitigation.parameters import levels_of
@@ -23,7 +23,7 @@ from ..again import again
 from ..record import FinishedRun, bodies
 from ..transcript import RunStart
 from .evidence import Evidence
-from .mitigations import suspects, untried
+from .mitigations import decided, suspects, untried
 from .numbers import number, quantity
 from .tables import absent
 
@@ -207,10 +207,9 @@ def _predicted(one: PredictResult) -> str:
 
 def _openings(evidence: Evidence) -> Openings:
     """What the record leaves to do."""
-    candidates, best = [one.candidate for one in untried(evidence)], evidence.telling
+    candidates = [one.candidate for one in untried(evidence)]
     allow, asks = evidence.run.limits.allow, not evidence.run.record.no_system
     ready = [one for one in candidates if one.automatic and not one.unmet]
-    least = best.compared.comparison.shown("spread") if best and best.compared else ""
     return Openings(
         ready=tuple(one.mitigation for one in ready if one.scope == "process" or allow == "system"),
         system=tuple(one.mitigation for one in ready if one.scope != "process" and allow != "system" and asks),
@@ -219,7 +218,22 @@ def _openings(evidence: Evidence) -> Openings:
         suspects=bool(suspects(evidence)),
         absent=len(absent(evidence.run)),
         pairs_needed=_pairs_needed(evidence.verdict),
-        best=f"{best.applied.mitigation} left the least spread, {least} of the baseline's" if best and least else "",
+        best=_best(evidence),
+    )
+
+
+def _best(evidence: Evidence) -> str:
+    """Say which of what was tried left the least spread, if any left less than the baseline has."""
+    batch = evidence.telling
+    claim = decided(batch, evidence) if batch else None
+    if batch is None or not isinstance(claim, Claim):
+        return ""
+    name, left = batch.applied.mitigation, f"{interval(claim)} of the baseline's"
+    if claim.fell:
+        return f"Of what was tried, {name} left the least spread, {left}; that is not proved."
+    return (
+        f"Nothing that was tried left less spread than the baseline; the nearest, {name}, left {left} "
+        f"({in_a_word(claim)})."
     )
 
 

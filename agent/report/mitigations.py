@@ -66,10 +66,9 @@ def comparison(evidence: Evidence) -> Iterator[Section]:
     if batch is None or batch.compared is None:
         return
     found, key = batch.compared.comparison, batch.applied.mitigation
-    unproved = "These are the numbers of what left the least spread; no second batch confirmed them."
     modes = f"{found.described.baseline_modes} → {found.described.other_modes}"
     alone = f"spread {_p(found.spread)}, mean {_p(found.claims['mean'])}"
-    claim = _claim_words(key, decided(batch, evidence) or found.spread, found)
+    claim = decided(batch, evidence) or found.spread
     yield Section(
         "Baseline and mitigated",
         (
@@ -77,12 +76,20 @@ def comparison(evidence: Evidence) -> Iterator[Section]:
                 "overlay",
                 "Left the histogram, right the share of runs up to each outcome; the steeper, the less they vary.",
             ),
-            f"`{key}`, batch {batch.applied.batch}, {_randomised(batch)}. {claim}",
-            Note("" if batch is evidence.confirming else unproved),
+            f"`{key}`, batch {batch.applied.batch}, {_randomised(batch)}. {_claim_words(key, claim, found)}",
+            Note("" if batch is evidence.confirming else _unproved(claim)),
             arms(found, evidence.run.subject.unit),
             f"By exchange of pairs, each alone: {alone}. Modes: {modes}.",
         ),
     )
+
+
+def _unproved(claim: Claim | TooFew) -> str:
+    if isinstance(claim, TooFew):
+        return ""
+    if claim.fell:
+        return "These are the numbers of what left the least spread; no second batch confirmed them."
+    return "Nothing that was tried left less spread than the baseline; these are the numbers of what came nearest."
 
 
 def arms(found: Comparison, unit: str) -> Table:

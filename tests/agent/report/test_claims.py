@@ -46,6 +46,32 @@ def test_a_run_far_off_may_leave_it_open(looked_up) -> None:
     assert [one.mitigation for one in result.remedy.undecided] == ["pin_to_cpu"]
 
 
+@pytest.mark.parametrize(
+    ("scale", "said", "of_numbers"),
+    [
+        (
+            1.2,
+            "Nothing that was tried left less spread than the baseline; the nearest, pin_to_cpu, left 1.",
+            "came nearest",
+        ),
+        (0.95, "Of what was tried, pin_to_cpu left the least spread, 0.9", "what left the least spread"),
+    ],
+)
+def test_only_what_left_less_than_the_baseline_is_said_to_have_left_the_least(
+    looked_up, scale, said, of_numbers
+) -> None:
+    baseline = RNG(1).normal(0.3, 0.03, 12)
+    call = looked_up.apply("pin_to_cpu", 1, (baseline, 0.3 + scale * RNG(4).permutation(baseline - 0.3)))
+    looked_up.call("compare", call=call)
+    run = looked_up.finish()
+    verdict = concluded(looked_up)
+    assert title(verdict) == "cause explained, remedy undecided"
+    assert verdict.remedy.undecided[0].claim.direction == "undecided"
+    report = outputs(run)["report.md"].decode().replace("\\", "")
+    assert said in report and of_numbers in report
+    assert ("the least spread" in report) == (scale < 1)
+
+
 def test_where_the_sd_tells_another_story_both_are_said(looked_up) -> None:
     far = np.concatenate([[0.5], RNG(2).normal(0.2, 0.004, 59)])
     compared(looked_up, (two_modes(0.01, 1), far), (20.0, 0.0))
