@@ -25,13 +25,14 @@ from ..tools.machine_profile.quota_pairs import CONDITIONS, QuotaConditions, Quo
 from ..tools.machine_profile.stress_ng import StressNg
 from ..tools.recorded.write import write as write_table
 from ..tools.row import RUNS, Row
-from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, ShownAnswer
+from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles
 from .run_folder import RunFolder
+from .session import ShownAnswer
 
 QUOTA = "calibration.json"
 """What `machine run --like` reads."""
-ANSWER_S, SHARE = 2.0, 0.1
-"""Of the budget, for the answer after the last run; no more than a share of it."""
+ANSWER_S = 2.0
+"""Of the budget, for the answer after the last run."""
 
 
 class CalibrationRequest(ExperimentRequest):
@@ -59,7 +60,7 @@ class CalibrationRequest(ExperimentRequest):
         """Search for the quota, as far as the logs lack runs."""
         bench, path = run.place.bench, run.folder.path / RUNS
         assert isinstance(bench, Bench)
-        bench.deadline = run.clock.deadline(self.budget_s, min(ANSWER_S, SHARE * self.budget_s))
+        bench.deadline = run.clock.deadline(self.budget_s, ANSWER_S)
         made = list[Sequence[Row]]()
         with stressor_bench([None, quota_of(0.5, period_for(self.search.seconds))], self.search.ahead) as opened:
 

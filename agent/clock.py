@@ -35,5 +35,5 @@ class BudgetClock:
             self._waited_s += self.now_s() - asked_s
 
     def deadline(self, budget_s: float, kept_s: float = 0.0) -> Deadline:
-        """When measuring has to end, so much of the budget kept for what comes after it."""
-        return Deadline(budget_s, self.elapsed_s, kept_s)
+        """When measuring has to end, so much of the budget kept for what comes after it, or half of a tiny one."""
+        return Deadline(budget_s, self.elapsed_s, min(kept_s, budget_s / 2))

@@ -1,11 +1,8 @@
-"""Conduct a diagnosis: survey, graph, report, end record."""
+"""Conduct a diagnosis: survey, graph, report."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
@@ -14,94 +11,72 @@ from ..knowledge.loader import load as load_knowledge
 from ..tools.conclude import ConcludeResult
 from ..tools.execution.expected import Expected
 from ..tools.execution.progress import Remark
-from ..tools.execution.spawn import Spawner
 from ..tools.layers_here import choose
 from ..tools.machine import Machine
 from ..tools.verdict import Verdict, exit_code, left_for_time
 from .began import process_age_s
-from .clock import BudgetClock
-from .closing import Status, append_end, closing
+from .diagnosis import DiagnosisEnding, DiagnosisRequest
 from .graph import Loop
-from .interface import Interface
 from .live import Live, clear_partial
 from .place import ProgramBench, place
 from .planning import Planning, planning
 from .record import FinishedRun, bodies, limits_of, record_of
 from .report.render import outputs
 from .report.summary import summary, text
-from .run_folder import ChildFile, RunFolder, write
+from .run_folder import RunFolder, write
 from .schemas import schemas_digest
-from .session import DiagnosisEnding, DiagnosisRequest
+from .session import UNCHANGED, Changes, RequestSession
 from .steering import GivenMore, Steering
 from .transcript import Decision, LimitsChanged, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
-
-OUTPUTS = (
-    "request.json",
-    *("runs.csv", "layers.json", "runs.md", "ranks.csv", "report.md", "report.html"),
-    "timing.jsonl",
-)
-"""Files of the run folder that the end record has the hashes of."""
 
 
 @dataclass
 class Conducted:
     """The parts of one diagnosis in this process."""
 
+    session: RequestSession
     folder: RunFolder
     asked: DiagnosisRequest
-    spawner: Spawner
-    knowledge: Knowledge
     transcript: Transcript
-    clock: BudgetClock
+    knowledge: Knowledge
     shown: Expected
     """By trial runs of this process."""
 
 
 def conduct(
+    session: RequestSession,
     folder: RunFolder,
     asked: DiagnosisRequest,
-    spawner: Spawner,
-    interface: Interface,
-    steering: Steering | None = None,
-    clock: BudgetClock | None = None,
-    more_s: float | None = None,
+    transcript: Transcript,
     shown: Expected | None = None,
-    accept: tuple[str, ...] = (),
+    changes: Changes = UNCHANGED,
+    steering: Steering | None = None,
 ) -> DiagnosisEnding:
-    """Begin, or go on with, the diagnosis in a folder; end its transcript however it ends.
-
-    `more_s` are seconds to go on for, after a verdict too where the budget had left something untried; `accept` are
-    mitigations that may change a promise from here on. `shown` is what trial runs have shown of the program.
-    """
-    path = folder.transcript
-    transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
-    clock = clock or BudgetClock()
-    clock.before_s = transcript.elapsed_s
-    part = Conducted(folder, asked, spawner, asked.plan.known(load_knowledge()), transcript, clock, shown or Expected())
-    if more_s is not None or accept:
-        steering = _given_more(part, more_s, accept, interface)
-    if bodies(transcript.events, RunEnd):
-        return _ending(part)  # nothing is written into a folder that is closed
+    """Begin, or go on with, the diagnosis in a folder; `shown` is what trial runs have shown of the program."""
+    part = Conducted(session, folder, asked, transcript, asked.plan.known(load_knowledge()), shown or Expected())
+    if changes != UNCHANGED:
+        steering = _given_more(part, changes)
+    if transcript.ended:
+        return _ending(part)
     folder.note_time("conducting", age_s=process_age_s())
-    with closing(partial(_close, part)):
-        with planning(asked.planner, asked.model) as chosen:
-            _loop(part, chosen, interface, steering)
-        return _finish(part)
+    with planning(asked.planner, asked.model) as chosen:
+        _loop(part, chosen, steering)
+    return _finish(part)
 
 
-def _given_more(part: Conducted, more_s: float | None, accept: tuple[str, ...], interface: Interface) -> Steering:
+def _given_more(part: Conducted, changes: Changes) -> Steering:
     """Give a run more time; one that has its verdict goes on only with what the budget had kept from being tried."""
-    transcript = part.transcript
+    transcript, (more_s, accept, _) = part.transcript, changes
     if not transcript.events:
         limits = GivenMore(more_s, accept).limits(0, part.asked.limits)
         part.asked = part.asked.model_copy(update={"limits": limits})
     more = GivenMore(None if more_s is None else transcript.elapsed_s + more_s, accept)
-    if bodies(transcript.events, RunEnd):
+    if transcript.ended:
         if left_for_time(_concluded(part)):
             limits = more.limits(0, limits_of(transcript.events))
             transcript.reopen(LimitsChanged(limits=limits, elapsed_s=round(transcript.elapsed_s, 3)))
         else:
-            interface.progressed(Remark("nothing was left untried for want of time: the verdict stands"))
+            part.session.interface.progressed(Remark("nothing was left untried for want of time: the verdict stands"))
     return more
 
 
@@ -109,30 +84,20 @@ def _concluded(part: Conducted) -> Verdict:
     return record_of(part.transcript.events, part.folder).latest("conclude").read(ConcludeResult).verdict
 
 
-def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Steering | None) -> None:
+def _loop(part: Conducted, chosen: Planning, steering: Steering | None) -> None:
     """Drive the graph until the verdict."""
-    with contextlib.ExitStack() as stack:
-        child = stack.enter_context(contextlib.closing(ChildFile(part.folder.child)))
-        there = stack.enter_context(
-            place(
-                part.asked.subject,
-                part.folder.partial,
-                part.spawner,
-                interface,
-                part.asked.limits.layers,
-                on_started=child,
-                conditions=True,
-            )
-        )
+    session, folder, limits = part.session, part.folder, part.asked.limits
+    with place(session, part.asked.subject, limits.layers, conditions=True) as there:
+        there.keep_in(folder)
         there.bench.expect(part.shown)
         start = _start(part, chosen, there)
-        machine, bench = machine_of(start, part.folder), there.bench
-        live = Live(part.folder, start.subject, machine, part.knowledge, bench, interface, start.plan, part.clock)
+        machine, bench = machine_of(start, folder), there.bench
+        live = Live(folder, start.subject, machine, part.knowledge, bench, session.interface, start.plan, session.clock)
         choose(start.limits.layers, bench)  # a layer that can show nothing here is refused before the first run
-        loop = Loop(start, chosen.planner, part.transcript, live, part.folder, steering)
+        loop = Loop(start, chosen.planner, part.transcript, live, folder, steering)
         if part.asked.after:
-            loop.begin_with(measured_in(RunFolder(Path(part.asked.after)), part.folder))
-        loop.run(interface.approve)
+            loop.begin_with(measured_in(RunFolder(Path(part.asked.after)), folder))
+        loop.run(session.interface.approve)
 
 
 def _start(part: Conducted, chosen: Planning, there: ProgramBench) -> RunStart:
@@ -212,27 +177,14 @@ def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge
 
 
 def _finish(part: Conducted) -> DiagnosisEnding:
-    """Write the report and the end record."""
-    _note_end(part)
+    """Write the report."""
+    part.session.note_end(part.folder)
     run = finished_run(part.folder, part.transcript, part.knowledge)
     for name, content in outputs(run).items():
         write(part.folder.path / name, content)
-    _note_end(part)
+    part.session.note_end(part.folder)
     clear_partial(part.folder)
-    append_end(part.transcript, part.folder, part.clock, OUTPUTS)
     return _ending(part)
-
-
-def _close(part: Conducted, status: Status, reason: str) -> None:
-    """End the transcript of a diagnosis that did not reach a verdict; `resume` takes the end off again."""
-    if not part.transcript.events or bodies(part.transcript.events, RunEnd):
-        return
-    _note_end(part)
-    append_end(part.transcript, part.folder, part.clock, OUTPUTS, status, reason)
-
-
-def _note_end(part: Conducted) -> None:
-    part.folder.note_time("ended", age_s=process_age_s(), program_s=part.spawner.spent_ns / 1e9, process=os.getpid())
 
 
 def _times(folder: RunFolder) -> tuple[float, float]:

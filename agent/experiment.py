@@ -1,4 +1,4 @@
-"""The lifecycle of a measurement, a profile, a study, a sweep and a calibration: opened, kept, answered, closed."""
+"""Experiments beside the diagnosis: measurement, profile, study, sweep and calibration, and what they share."""
 
 from __future__ import annotations
 
@@ -6,30 +6,20 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
-from pydantic import ValidationError
-
 from ..knowledge.actions import Precondition
 from ..knowledge.errors import VgoError
-from ..knowledge.shape import Frozen
 from ..tools.execution.progress import Remark
-from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.subject import Subject
 from .clock import BudgetClock
-from .closing import append_end, closing
-from .experiment_folder import ANSWER, KINDS, REQUEST, experiment_in
 from .interface import Interface
 from .place import ProgramBench, place
-from .run_folder import RunFolder, write
-from .session import resumable, tell_restored
-from .transcript import ExperimentStart, Transcript, VerdictGiven, canonical
-
-UNSEALED = ("transcript.jsonl", ".lock", "child.pid")
-"""Files of the folder that the end record has no hash of."""
+from .run_folder import ANSWER, REQUEST, RunFolder, write
+from .session import Changes, Request, RequestResult, RequestSession, session
+from .transcript import ExperimentStart, VerdictGiven, canonical
 
 
 @dataclass(frozen=True)
@@ -62,34 +52,21 @@ class RemadeFiles(NamedTuple):
     """Those fields of the answer that rows alone give."""
 
 
-class ShownAnswer(NamedTuple):
-    """An answer as a command gives it."""
-
-    values: dict[str, Any]
-    """The object of `--json`."""
-    words: str
-    failure: str = ""
-    """Why there is none."""
-
-
-class ExperimentResult(Protocol):
+class ExperimentResult(RequestResult, Protocol):
     """What came of an experiment."""
 
     @property
     def answer(self) -> Mapping[str, Any]:
         """As the folder keeps it, with `headline` and `command`."""
 
-    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
-        """As a command gives it; `saved` are files that the user asked for."""
 
+class ExperimentRequest(Request):
+    """All that it takes to go on with it."""
 
-class ExperimentRequest(Frozen):
-    """What was asked for: all that it takes to go on with it."""
-
+    FILE: ClassVar[str] = REQUEST
     lenient: ClassVar[bool] = False
     """Whether trial runs on hosts may fail, since the program is one of many."""
     kind: str
-    subject: Subject
 
     @property
     def conditions(self) -> Sequence[Precondition]:
@@ -114,6 +91,16 @@ class ExperimentRequest(Frozen):
     def ask(self, interface: Interface) -> None:
         """Ask for consent to what changes more than the program; VgoError without it."""
 
+    def resumed(
+        self, folder: RunFolder, interface: Interface, clock: BudgetClock, changes: Changes
+    ) -> ExperimentResult:
+        """Go on with what the log has, or answer again where that is all."""
+        if changes.accept:
+            raise VgoError(f"--accept is for a diagnosis, and {folder.path} is a {self.kind}: leave it out.")
+        request = self.reached(changes.on)
+        request = request.lasting(changes.seconds, folder) if changes.seconds else request
+        return go_on(request, folder, interface, clock)
+
     def run(self, run: ExperimentRun) -> ExperimentResult:
         """Run what the folder lacks; write tables and pages."""
         raise NotImplementedError
@@ -126,19 +113,6 @@ class ExperimentRequest(Frozen):
 R = TypeVar("R", bound=ExperimentResult)
 
 
-def read_experiment(folder: Path) -> ExperimentRequest:
-    """Read what the experiment in a folder was asked for."""
-    path, kind = folder / REQUEST, experiment_in(folder)
-    if kind not in KINDS:
-        raise VgoError(f"{path} is damaged, so it cannot go on: begin a new one.")
-    module, name = KINDS[kind]
-    request: type[ExperimentRequest] = getattr(import_module(f".{module}", __package__), name)
-    try:
-        return request.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise VgoError(f"{path} is damaged, so the {kind} cannot go on: begin a new one.") from error
-
-
 def go_on(request: ExperimentRequest, folder: RunFolder, interface: Interface, clock: BudgetClock) -> ExperimentResult:
     """Go on with what its folder has, or answer again where that is all; also begin one that needs no look before."""
     began_in = request.subject.directory
@@ -146,59 +120,40 @@ def go_on(request: ExperimentRequest, folder: RunFolder, interface: Interface, c
         raise VgoError(f"{folder.path} was begun in {began_in}, which is gone: make it again, with what is read there.")
     with clock.waiting():
         request.ask(interface)
-    with opened(request, interface) as there:
-        return carry_on(request, request.run, folder, there, interface, clock)
+    with opened(request, interface, clock) as (began, there):
+        return carry_on(request, request.run, folder, began, there)
 
 
 @contextmanager
-def opened(request: ExperimentRequest, interface: Interface) -> Iterator[ProgramBench]:
-    """Put back what a dead process left, and open the bench of the program."""
-    tell_restored(interface)
+def opened(
+    request: ExperimentRequest, interface: Interface, clock: BudgetClock
+) -> Iterator[tuple[RequestSession, ProgramBench]]:
+    """Begin to work, with the bench of the program."""
     with (
-        Spawner() as spawner,
-        place(
-            request.subject,
-            Path(),
-            spawner,
-            interface,
-            request.probed,
-            lenient=request.lenient,
-        ) as there,
+        session(interface, clock) as began,
+        place(began, request.subject, request.probed, lenient=request.lenient) as there,
     ):
-        yield there
+        yield began, there
 
 
 def carry_on(
     request: ExperimentRequest,
     run: Callable[[ExperimentRun], R],
     folder: RunFolder,
+    began: RequestSession,
     there: ProgramBench,
-    interface: Interface,
-    clock: BudgetClock,
 ) -> R:
-    """Hold the folder, end an orphan, run what it lacks, write the answer, and close the transcript however it ends."""
-    folder.make()
-    with resumable(folder):
+    """Run what the folder lacks, and write the answer."""
+    with began.kept_in(folder) as transcript:
         there.keep_in(folder)
         machine = there.described(request.conditions)
-        write(folder.path / REQUEST, request.model_dump_json(indent=2).encode() + b"\n")
-        folder.note_time("begun")
-        interface.loading(" ".join(request.subject.command), str(folder.path))
-        path = folder.transcript
-        transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
+        request.keep(folder)
+        began.interface.loading(" ".join(request.subject.command), str(folder.path))
         survey = folder.put(canonical(machine.model_dump(mode="json")))
         transcript.append(ExperimentStart(experiment=request.kind, subject=request.subject, machine=survey))
-        with closing(lambda status, reason: append_end(transcript, folder, clock, _made(folder), status, reason)):
-            result = run(ExperimentRun(folder, there, request.subject, machine, interface, clock))
-            for name, content in there.bench.executor.beside.items():
-                write(folder.path / name, content)
-            write(folder.path / ANSWER, json.dumps(result.answer, indent=2).encode() + b"\n")
-            transcript.append(VerdictGiven(verdict=result.answer["headline"], evidence=()))
-        append_end(transcript, folder, clock, _made(folder))
+        result = run(ExperimentRun(folder, there, request.subject, machine, began.interface, began.clock))
+        for name, content in there.bench.executor.beside.items():
+            write(folder.path / name, content)
+        write(folder.path / ANSWER, json.dumps(result.answer, indent=2).encode() + b"\n")
+        transcript.append(VerdictGiven(verdict=result.answer["headline"], evidence=()))
         return result
-
-
-def _made(folder: RunFolder) -> list[str]:
-    """Name the files of the folder, but those of the transcript and of processes; artefacts have their hash as name."""
-    files = (path.relative_to(folder.path) for path in sorted(folder.path.rglob("*")) if path.is_file())
-    return [str(file) for file in files if file.parts[0] not in (*UNSEALED, "artefacts")]

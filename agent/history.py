@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
 from ..tools.verdict import factors_found, from_json, helpful
-from .experiment_folder import experiment_in, serves
 from .past.deletion import is_held
+from .run_folder import experiment_in, serves
 from .transcript import FORMAT, Event, EventBody, ExperimentStart, RunEnd, RunStart, ToolEnd, VerdictGiven
 
 TAIL = 1 << 16

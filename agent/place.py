@@ -10,15 +10,13 @@ from pathlib import Path
 
 from ..knowledge.actions import Precondition
 from ..tools.execution.bench import Bench
-from ..tools.execution.progress import Listener
 from ..tools.execution.series import Measuring
-from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.subject import Subject
 from ..tools.survey import survey
-from .interface import Interface
-from .run_folder import ChildFile, RunFolder, end_orphan
-from .session import base_launch, launcher_of
+from .run_folder import ChildFile, RunFolder
+from .session import RequestSession
+from .trial_runs import base_launch, launcher_of
 
 
 @dataclass(frozen=True)
@@ -29,40 +27,28 @@ class ProgramBench:
     described: Callable[[Iterable[Precondition]], Machine]
     """Survey it for what these preconditions ask for."""
     keep_in: Callable[[RunFolder], None]
-    """Keep the rows of series in a run folder from now on, and on this machine the process of the run that goes on;
-    one that a killed process left there is ended first."""
+    """Keep the rows of series in a run folder from now on, and on this machine the process of the run that goes on."""
 
 
 @contextlib.contextmanager
 def place(
-    subject: Subject,
-    folder: Path,
-    spawner: Spawner,
-    interface: Interface,
-    layers: Sequence[str],
-    *,
-    on_started: Callable[[int], None] | None = None,
-    conditions: bool = False,
-    lenient: bool = False,
+    session: RequestSession, subject: Subject, layers: Sequence[str], *, conditions: bool = False, lenient: bool = False
 ) -> Iterator[ProgramBench]:
     """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about.
 
     `lenient`: its trial runs on hosts may fail, since it is one setting of many.
     """
     if subject.on:
-        with _elsewhere(
-            subject, folder, layers, interface.progressed, conditions, spawner.spent_elsewhere, lenient
-        ) as there:
+        with _elsewhere(session, subject, layers, conditions, lenient) as there:
             yield there
         return
     launcher = launcher_of(subject)
     bench = Bench(
         subject=subject,
-        spawner=spawner,
-        folder=folder,
+        spawner=session.spawner,
+        folder=Path(),
         launch=base_launch(subject),
-        listener=interface.progressed,
-        on_started=on_started,
+        listener=session.interface.progressed,
         root=Path(subject.root),
         launcher=launcher,
     )
@@ -74,7 +60,6 @@ def place(
 
 def _keep_in(bench: Bench, stack: contextlib.ExitStack, folder: RunFolder) -> None:
     folder.partial.mkdir(exist_ok=True)
-    end_orphan(folder.child)
     child = ChildFile(folder.child)
     stack.callback(child.close)
     bench.folder, bench.on_started = folder.partial, child
@@ -82,18 +67,13 @@ def _keep_in(bench: Bench, stack: contextlib.ExitStack, folder: RunFolder) -> No
 
 @contextlib.contextmanager
 def _elsewhere(
-    subject: Subject,
-    folder: Path,
-    layers: Sequence[str],
-    listener: Listener,
-    conditions: bool,
-    ran: Callable[[float], None],
-    lenient: bool,
+    session: RequestSession, subject: Subject, layers: Sequence[str], conditions: bool, lenient: bool
 ) -> Iterator[ProgramBench]:
     from ..tools.fleet.where import read_where, refuse_missing
 
     refuse_missing(read_where(subject.on))
     from ..tools.fleet.ready import fleet_bench
 
-    with fleet_bench(subject, layers, folder, listener, conditions, ran, lenient) as (bench, machine):
+    listener, ran = session.interface.progressed, session.spawner.spent_elsewhere
+    with fleet_bench(subject, layers, Path(), listener, conditions, ran, lenient) as (bench, machine):
         yield ProgramBench(bench, lambda asked: machine, lambda kept: setattr(bench, "folder", kept.partial))

@@ -18,8 +18,8 @@ from ..tools.case import Case, Record
 from ..tools.registry import TOOLS
 from ..tools.subject import Limits
 from .conduct import machine_of
-from .experiment import read_experiment
-from .experiment_folder import ANSWER, experiment_in
+from .diagnosis import DiagnosisRequest
+from .experiment import ExperimentRequest
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope, promise_changed
 from .model.chosen import ModelChoice
@@ -31,7 +31,7 @@ from .planners.base import Choice, Planner, View
 from .planners.llama import Llama
 from .planning import Planning, planning
 from .record import bodies
-from .run_folder import RunFolder
+from .run_folder import ANSWER, RunFolder, experiment_in
 from .schemas import schemas_digest
 from .session import read_request
 from .steering import Resteered
@@ -184,7 +184,7 @@ def _planning(
 
 def _wish(model: ModelFacts, folder: RunFolder) -> ModelChoice:
     """Ask as was asked: where the model was is in the request, how it was asked is in the transcript."""
-    wish = read_request(folder).model or ModelChoice(spec=model.name)
+    wish = read_request(folder.path, DiagnosisRequest).model or ModelChoice(spec=model.name)
     return wish.model_copy(
         update={
             "context": model.context,
@@ -245,7 +245,7 @@ def _differs(report: Report, difference: str) -> Report:
 def _made_again(folder: RunFolder, report: Report) -> Report:
     """Make the tables and the answer of an experiment again from its log, and compare them with its files."""
     try:
-        made = read_experiment(folder.path).remade(folder)
+        made = read_request(folder.path, ExperimentRequest).remade(folder)
     except VgoError as error:
         return _differs(report, str(error))
     told = json.loads((folder.path / ANSWER).read_bytes())

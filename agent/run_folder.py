@@ -6,18 +6,28 @@ import contextlib
 import hashlib
 import json
 import os
-import shlex
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..tools import durable
 from ..tools.execution.tree import end_tree
 from .began import started_at
-from .experiment_folder import experiment_in, serves
+
+REQUEST, ANSWER = "experiment.json", "answer.json"
+"""Files that are written first and last: an object with `kind`, and one with `headline` and `command`."""
+KINDS = {
+    "calibration": ("calibration", "CalibrationRequest"),
+    "measurement": ("step", "StepRequest"),
+    "profile": ("step", "StepRequest"),
+    "study": ("study", "StudyRequest"),
+    "sweep": ("sweep.request", "SweepRequest"),
+}
+"""Module and class of what each kind is asked for."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +69,16 @@ class RunFolder:
         """Open the folder of a run, named by itself or by a file in it."""
         folder = path if path.is_dir() else path.parent
         if not (folder / "request.json").exists():
-            named = shlex.quote(str(path))
+            named = quote(str(path))
             if kind := experiment_in(folder):
                 raise VgoError(f"{named} is the folder of a {kind}, not of a diagnosis: {serves(folder)}.")
             raise VgoError(f"{named} is not the folder of a run (no request.json); `vgo-agent runs` lists them.")
         return cls(folder)
+
+    @classmethod
+    def of_any(cls, path: Path) -> RunFolder:
+        """Open the folder of a diagnosis or of an experiment."""
+        return cls(path) if experiment_in(path) else cls.find(path)
 
     @property
     def transcript(self) -> Path:
@@ -124,6 +139,25 @@ class RunFolder:
             with contextlib.suppress(ValueError):
                 found.append(json.loads(text))
         return [entry for entry in found if isinstance(entry, dict)]
+
+
+def experiment_in(folder: Path) -> str:
+    """Tell what a folder holds; empty where it is none of these, `experiment` where its request is damaged."""
+    path = folder / REQUEST
+    try:
+        kind = json.loads(path.read_bytes())["kind"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        kind = None
+    return kind if isinstance(kind, str) and kind in KINDS else "experiment" if path.is_file() else ""
+
+
+def serves(folder: Path) -> str:
+    """Name the commands that read it."""
+    named = quote(str(folder))
+    return (
+        f"`vgo-agent resume {named}` goes on with it or answers again; `vgo-agent verify {named}` checks it, "
+        f"`vgo-agent analyze {named}` reads its runs"
+    )
 
 
 def write(path: Path, content: bytes) -> None:

@@ -19,7 +19,7 @@ from tomlkit.exceptions import TOMLKitError
 from ..knowledge.errors import VgoError
 from ..knowledge.files import regular
 from ..tools.amount import LONGEST
-from ..tools.subject import LOCAL, Limits
+from ..tools.subject import LOCAL, Limits, OnFailure
 
 Origin = Literal["default", "file", "environment", "flag"]
 PREFIX = "VGO_AGENT_"
@@ -37,7 +37,7 @@ class UserSettings(Limits):
     model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False)
 
     timeout_s: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
-    on_failure: Literal["count", "stop"] = "count"
+    on_failure: OnFailure = "count"
     planner: Literal["", "rules", "llama"] = ""
     """Empty: a language model where one is named, else the rules."""
     model: Annotated[str, AfterValidator(_named_model)] = ""

@@ -14,12 +14,14 @@ import numpy as np
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
+from ..tools.amount import LONGEST
 from ..tools.base import Outcome, Result, ToolError
 from ..tools.case import NO_FILES, Case, Contents, Finished, Record
 from ..tools.ending_signals import answers
 from ..tools.execution.bench import Bench
 from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
+from ..tools.execution.trial import try_once
 from ..tools.machine import Machine
 from ..tools.row import Row
 from ..tools.run_table import LAYERS, RUNS, artefacts, read_layers
@@ -30,18 +32,19 @@ from ..tools.steps.profile import ProfileTool
 from ..tools.subject import Limits
 from ..tools.tool import Tool
 from .clock import BudgetClock
-from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, ShownAnswer, carry_on, opened
+from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, carry_on, opened
 from .interface import Interface
 from .record import FinishedRun
 from .run_folder import RunFolder
-from .session import try_once, way_of
+from .session import ShownAnswer
 from .transcript import Decision, ToolEnd
+from .trial_runs import way_of
 
 CALL = "c001"
 NO_TIME = 1e-9
 """Seconds: a step that has any runs ends at once."""
-ANSWER_S, SHARE = 1.0, 0.5
-"""Of the budget, for the answer after the last run; no more than a share of it."""
+ANSWER_S = 1.0
+"""Of the budget, for the answer after the last run."""
 NOTHING_KNOWN = Knowledge({}, {}, "")
 
 
@@ -77,13 +80,12 @@ class StepRequest(ExperimentRequest):
         """Give it so many seconds beside those that its runs have taken."""
         spent_s = sum(row["wall_s"] for row in rows_in(log_in(folder)))
         limits = self.limits.model_copy(update={"budget_s": seconds})
-        arguments = {**self.arguments, "max_seconds": spent_s + seconds}
+        arguments = {**self.arguments, "max_seconds": min(spent_s + seconds, LONGEST)}
         return self.model_copy(update={"limits": limits, "arguments": arguments})
 
     def deadline(self, clock: BudgetClock) -> Deadline:
         """When the last run has to end."""
-        budget_s = self.limits.budget_s
-        return clock.deadline(budget_s, min(ANSWER_S, SHARE * budget_s))
+        return clock.deadline(self.limits.budget_s, ANSWER_S)
 
     def run(self, run: ExperimentRun) -> StepResult:
         """Run the tool on what the log has; Ctrl-C ends it early, and raises only where no run counts yet."""
@@ -159,13 +161,13 @@ def log_in(folder: RunFolder) -> Path:
 
 def begin(request: StepRequest, out: Path, name: str, interface: Interface, clock: BudgetClock) -> StepResult:
     """Run a step in a new folder below `out`."""
-    with opened(request, interface) as there:
+    with opened(request, interface, clock) as (began, there):
         bench, subject = there.bench, request.subject
         interface.trying(" ".join(subject.command))
         if isinstance(bench, Bench):  # elsewhere, the look at each host has run it once
             bench.expect(try_once(bench.spawner, way_of(subject), subject, deadline=request.deadline(clock)))
         folder = RunFolder.create(out, f"{request.tool.name}-{name}")
-        return carry_on(request, request.run, folder, there, interface, clock)
+        return carry_on(request, request.run, folder, began, there)
 
 
 def _called(request: StepRequest, case: Case, run: ExperimentRun) -> tuple[Outcome, BaseException | None]:

@@ -27,9 +27,10 @@ from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, numbered, runs_table, settings_to_run
 from ..tools.study.warm_up import WarmUpRun, warm_up
 from .clock import BudgetClock
-from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, ShownAnswer, carry_on, opened
+from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, carry_on, opened
 from .interface import Interface
 from .run_folder import RunFolder
+from .session import ShownAnswer
 
 TABLE = "runs.csv"
 ROUNDS, CONFIRM = "rounds", "confirm"
@@ -123,7 +124,7 @@ def begin(
     """Run a study in a new folder below `out`; what cannot be laid out on this machine is refused before any run."""
     subject, load_1min = options.subject, os.getloadavg()[0]
     design = None if subject.on else scope.laid_out(subject.argv, Path(subject.root))
-    with opened(options, interface) as there:
+    with opened(options, interface, clock) as (began, there):
         bench = there.bench
         bench.deadline = clock.deadline(options.budget_s)
         interface.trying(" ".join(subject.command))
@@ -142,7 +143,7 @@ def begin(
             load_1min=0.0 if subject.on else load_1min,
         )
         folder = RunFolder.create(out, f"study-{name}")
-        return carry_on(request, request.run, folder, there, interface, clock)
+        return carry_on(request, request.run, folder, began, there)
 
 
 def concluded(asked: StudyRequest, rows: Sequence[Row], batch: Sequence[Row], folder: Path) -> StudyResult:

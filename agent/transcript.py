@@ -211,18 +211,11 @@ class Transcript:
     """The events of one run, on disk as soon as they exist."""
 
     def __init__(self, path: Path | None, events: Iterable[Event] = (), elapsed_s: float = 0.0) -> None:
-        """Hold events that are already on disk; use `create`, `open` or `in_memory`."""
+        """Hold events that are already on disk; use `open` or `in_memory`."""
         self.path = path
         self.events: list[Event] = list(events)
         self.elapsed_s = elapsed_s
         """Seconds of the budget that earlier processes have used, by the last event that says so."""
-
-    @classmethod
-    def create(cls, path: Path) -> Transcript:
-        """Begin an empty one."""
-        path.touch(exist_ok=False)
-        sync(path.parent)
-        return cls(path)
 
     @classmethod
     def in_memory(cls) -> Transcript:
@@ -233,22 +226,25 @@ class Transcript:
     def open(cls, path: Path) -> Transcript:
         """Read one to go on with: a torn last line, and the end record of an interrupted run, are taken off.
 
+        One that is not there is empty, and made with its first event.
+
         A loss of power can leave zeros, which no event has, in the place of what was being written: they end it, too.
         """
-        whole = path.read_bytes().partition(b"\0")[0].rpartition(b"\n")[0]
+        found = path.read_bytes() if path.exists() else b""
+        whole = found.partition(b"\0")[0].rpartition(b"\n")[0]
         data = whole + b"\n" if whole else b""
         events = list(parse(data, str(path)))
         used_s = elapsed_s(events)
         if events and isinstance(end := events[-1].body, RunEnd) and end.status != "finished":
             events.pop()
         opened = cls(path, events, used_s)
-        if b"".join(line(event) for event in events) != path.read_bytes():
+        if b"".join(line(event) for event in events) != found:
             opened._replace()
         return opened
 
     def reopen(self, changed: LimitsChanged) -> None:
         """Put other limits in the place of the end record: the run goes on after its verdict."""
-        assert isinstance(self.events[-1].body, RunEnd)
+        assert self.ended
         self.events.pop()
         self.events.append(chained(changed, len(self.events), self.tip))
         self._replace()
@@ -257,6 +253,11 @@ class Transcript:
         """Write all events anew, at once."""
         assert self.path is not None
         write(self.path, b"".join(line(event) for event in self.events))
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is closed."""
+        return bool(self.events) and isinstance(self.events[-1].body, RunEnd)
 
     @property
     def tip(self) -> str:
@@ -290,6 +291,8 @@ def _keep(path: Path, text: bytes) -> None:
                 if file.write(text) != len(text):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file.fileno())
+                if not before:
+                    sync(path.parent)
             except BaseException:  # the signal of a user who stops it, too
                 if os.fstat(file.fileno()).st_size != before + len(text):
                     file.truncate(before)

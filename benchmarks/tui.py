@@ -29,8 +29,8 @@ from pathlib import Path
 
 import numpy as np
 
+from vgo_agent.agent.diagnosis import DiagnosisRequest
 from vgo_agent.agent.run_folder import RunFolder, write
-from vgo_agent.agent.session import DiagnosisRequest
 from vgo_agent.agent.terminal import table
 from vgo_agent.agent.transcript import Decision, RunStart, ToolEnd, ToolStart, Transcript
 from vgo_agent.tools.row import RUNS
@@ -205,7 +205,7 @@ def begun(path: Path) -> RunFolder:
     folder = RunFolder(path)
     subject = Subject(command=("./bench.sh",), argv=("/bin/true",), directory="/")
     write(path / "request.json", DiagnosisRequest(subject=subject, limits=Limits()).model_dump_json().encode())
-    transcript = Transcript.create(folder.transcript)
+    transcript = Transcript.open(folder.transcript)
     start = RunStart(subject=subject, limits=Limits(), planner="rules", machine="", knowledge="", schemas="")
     chosen = Decision(call_id="c001", tool="measure", arguments={}, why="first", origin="rules", legal=("measure",))
     for body in (start, chosen, ToolStart(call_id="c001")):

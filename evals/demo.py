@@ -110,7 +110,7 @@ Without a name it takes the first workload of the list that shows its cause on t
         """List, or diagnose."""
         if self.list:
             return self._listed()
-        from ..agent.session import NewDiagnosis
+        from ..agent.diagnosis import NewDiagnosis
         from ..agent.settings import effective
         from .workloads.registry import surrounded
 

@@ -18,6 +18,7 @@ from .execution.launcher_time import LauncherTime, launcher_time
 from .execution.series import Series
 from .experiment.conditions import AppliedConditions
 from .experiment.experiment import Experiment, carry_out
+from .experiment.limit import Limit
 from .experiment.schedules import Repeat
 from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import Hosts, hosts_of
@@ -97,9 +98,10 @@ def steady_outcomes(record: Record) -> FloatArray:
 
 def run(arguments: MeasureArguments, case: Case) -> Outcome:
     """Run, asking the rule again and again, until it says stop or a cap is reached."""
-    bench, enough = case.measuring, Enough.of(arguments, case)
+    bench, enough = case.measuring, Enough.of(case)
+    limit, schedule = Limit(runs=arguments.max_runs, seconds=arguments.max_seconds), Repeat(arguments.max_runs)
     with bench.series(case.call_id) as series:
-        stopped = carry_out(Experiment(AppliedConditions(bench), Repeat(arguments.max_runs), enough), series)
+        stopped = carry_out(Experiment(AppliedConditions(bench), schedule, enough, limit), series)
     if series.over and not series.outcomes:
         raise _no_outcome(series)
     left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
@@ -111,9 +113,8 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
 
 @dataclass
 class Enough:
-    """The caps and the rule in force, and what the rule said last."""
+    """The rule in force, and what it said last."""
 
-    caps: MeasureArguments
     rule: StoppingRule
     target: float
     looks: Iterator[int]
@@ -122,18 +123,14 @@ class Enough:
     said: Stopping | None = None
 
     @classmethod
-    def of(cls, arguments: MeasureArguments, case: Case) -> Enough:
+    def of(cls, case: Case) -> Enough:
         """Take the rule from the limits."""
         rule = RULES[case.limits.stop]
         times = looks(rule, case.limits.min_runs)
-        return cls(arguments, rule, case.limits.stop_at or rule.target, times, next(times))
+        return cls(rule, case.limits.stop_at or rule.target, times, next(times))
 
     def __call__(self, series: Series) -> str:
         """Say in two words why it is enough; empty while it is not."""
-        if series.processes >= self.caps.max_runs:
-            return "run cap"
-        if series.over or (series.elapsed_s >= self.caps.max_seconds and series.outcomes):
-            return "time cap"
         return self.rule.met if self._met(series) else ""
 
     def _met(self, series: Series) -> bool:

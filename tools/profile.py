@@ -19,6 +19,7 @@ from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
 from .experiment.conditions import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
+from .experiment.limit import Limit
 from .experiment.schedules import BARE, LayerSet, Rotation, layer_sets, rotated
 from .failures import Failures, broken_among, expected_of, failures_of
 from .group_facts import demand
@@ -99,7 +100,8 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     broken = BrokenSets([set_name(layers, bench) for layers in sets], expected)
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
         applied, schedule = AppliedConditions(bench, conditions), Rotation(order, broken)
-        carry_out(Experiment(applied, schedule, lambda made: _enough(made, broken, arguments)), series)
+        limit = Limit(seconds=arguments.max_seconds)
+        carry_out(Experiment(applied, schedule, lambda made: _enough(made, broken, arguments.runs), limit), series)
     broke = {named[name]: why for name, why in broken(series.rows).items()}
     left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
     return Outcome(_result(series, sets, choice, case, broke), left_behind)
@@ -132,16 +134,14 @@ class BrokenSets:
         return broken_among(own, [row for row in rows if row["layers"] == ""], self.expected)
 
 
-def _enough(series: Series, broken: BrokenSets, arguments: ProfileArguments) -> str:
-    """The time is up, no set is left, or runs that give several samples have given each as many as were asked for."""
-    if not series.rows:
-        return ""
-    if series.elapsed_s >= arguments.max_seconds or broken.all(series.rows):
-        return "no time, or no set of layers, is left"
+def _enough(series: Series, broken: BrokenSets, runs: int) -> str:
+    """No set is left, or runs that give several samples have given each as many as were asked for."""
+    if broken.all(series.rows):
+        return "no set of layers is left"
     if series.processes == len(series.rows):
         return ""
     counts = Counter(row["layers"] for row in series.rows if row["ok"] == 1)
-    return "samples" * all(counts[name] >= arguments.runs for name in ("", *broken.names))
+    return "samples" * all(counts[name] >= runs for name in ("", *broken.names))
 
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:

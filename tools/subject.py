@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Stop = str
 else:
     Stop = Literal[tuple(RULES)]
+"""The stopping rules by name, as `statistics.stopping.rules` lists them."""
 NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0}
 """In one of a unit of time."""
 WALL_TIME, UNNAMED = "wall time", "outcome"
@@ -52,7 +53,9 @@ def _words(pattern: str, unit: str) -> list[str]:
 
 
 Allow = Literal["none", "process", "system"]
-"""The stopping rules by name, as `statistics.stopping.rules` lists them."""
+OnFailure = Literal["count", "stop"]
+"""count: a failed run is counted and told, and the rest goes on; stop: the first one of the program as it is given
+ends all."""
 
 LOCAL = "local"
 """The launcher that adds nothing, not even the name of the host."""
@@ -75,9 +78,7 @@ class Subject(Frozen):
     unit: str = "s"
     lower_is_better: bool = True
     timeout_s: float | None = None
-    on_failure: Literal["count", "stop"] = "count"
-    """count: a failed run is counted and told, and the rest goes on; stop: the first one of the program as it is given
-    ends all."""
+    on_failure: OnFailure = "count"
     launcher: str = LOCAL
     """Spec of the launcher that starts it; local: started directly."""
     root: str = "/"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...knowledge.errors import VgoError
-from ..experiment_folder import ANSWER, serves
 from ..report.sweep import best_words
+from ..run_folder import ANSWER, serves
 from ..terminal import WIDTH
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ..desk.markdown import as_markdown
-from ..experiment_folder import experiment_in
 from ..history import ListedRun, history, listed
 from ..past.deletion import delete, refuse, size
-from ..run_folder import RunFolder
+from ..run_folder import RunFolder, experiment_in
 from ..terminal import table
 from .reply import ChatReply
 from .session import ChatSession

@@ -13,9 +13,9 @@ from ...tools.ending_signals import held
 from ...tools.mitigation.restore import restore
 from ...tools.plan import TrialPlan
 from ..desk.desk import Desk
+from ..diagnosis import DiagnosisRequest, NewDiagnosis
 from ..past.deletion import is_held
 from ..run_folder import RunFolder
-from ..session import NewDiagnosis, opened
 from ..session_view.following import Following
 from ..session_view.view import EMPTY, SessionView
 from ..worker.link import Mode, WorkerConnection, WorkerState, last_words, started
@@ -79,7 +79,7 @@ class ChatSession:
             if self.folder is None:
                 if self.new is None:
                     raise VgoError(NO_PROGRAM)
-                self.open(opened(self.new))
+                self.open(self.new.opened())
             assert self.folder is not None
             self.failure = ""
             self._put_back = tuple(restore())
@@ -107,7 +107,7 @@ class ChatSession:
             if self.folder is None and self.new is None:  # before what is looked at is left
                 raise VgoError(NO_PROGRAM)
             if self.folder is not None:
-                asked = read_request(self.folder)
+                asked = read_request(self.folder.path, DiagnosisRequest)
                 name = self.folder.path.name.partition("-")[2].partition("-")[2] or "command"
                 planner, model = ("fixed", None) if plan else (asked.planner, asked.model)
                 again = {"planner": planner, "model": model, "plan": plan or asked.plan, "after": ""}

@@ -49,7 +49,7 @@ def nobody(root: Path = Path("/")) -> Subject:
 def surveyed(subject: Subject, mitigations: Iterable[Mitigation]) -> Machine:
     """Survey the machine of a program for everything that these mitigations ask for."""
     from ...tools.survey import survey
-    from ..session import launcher_of
+    from ..trial_runs import launcher_of
 
     conditions = [mitigation.applies for mitigation in mitigations]
     return survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))

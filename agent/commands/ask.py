@@ -45,9 +45,8 @@ known. Of a measurement, a profile, a study, a sweep or a calibration its own se
 
     def run(self) -> int:
         """Answer one question, or one after the other."""
-        from ..experiment_folder import experiment_in
         from ..model.chosen import model_choice
-        from ..run_folder import place_meant, run_meant
+        from ..run_folder import experiment_in, place_meant, run_meant
         from ..settings import effective
 
         settings, origins = effective(self.flags)

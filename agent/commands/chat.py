@@ -18,7 +18,7 @@ from .setting_options import EVERY
 if TYPE_CHECKING:
     from ..chat.session import ChatSession
     from ..desk.desk import Desk
-    from ..session import NewDiagnosis
+    from ..diagnosis import NewDiagnosis
     from ..settings import UserSettings
 
 FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.start import main; sys.exit(main())")
@@ -200,8 +200,7 @@ def _names_run(word: str, out: Path) -> bool:
 
 def _are_recorded(words: Sequence[str], out: Path) -> bool:
     """Tell files of recorded runs, and several runs, from a program: a program can be executed."""
-    from ..experiment_folder import experiment_in
-    from ..run_folder import place_meant
+    from ..run_folder import experiment_in, place_meant
 
     if len(words) == 1 and _names_run(words[0], out):
         return False

@@ -15,7 +15,7 @@ from .setting_options import EVERY
 if TYPE_CHECKING:
     from ...tools.plan import TrialPlan
     from ...tools.subject import Subject
-    from ..session import DiagnosisRequest, NewDiagnosis
+    from ..diagnosis import DiagnosisRequest, NewDiagnosis
     from ..settings import UserSettings
 
 
@@ -53,7 +53,7 @@ Where nothing that the tool can do helps, and the answer went to a terminal, wha
 
 def diagnosis_of(command: OfProgram, settings: UserSettings) -> NewDiagnosis:
     """Read the options that say what is diagnosed, within which limits, and who decides."""
-    from ..session import NewDiagnosis
+    from ..diagnosis import NewDiagnosis
     from .subject import short_name, subject_of
 
     subject = subject_of(command, settings)
@@ -62,8 +62,8 @@ def diagnosis_of(command: OfProgram, settings: UserSettings) -> NewDiagnosis:
 
 def asked_of(subject: Subject, settings: UserSettings) -> DiagnosisRequest:
     """Ask for the diagnosis of a program."""
+    from ..diagnosis import DiagnosisRequest
     from ..model.chosen import who_decides
-    from ..session import DiagnosisRequest
     from .mitigation_arguments import accepted
 
     planner, model = who_decides(settings)
@@ -91,13 +91,13 @@ def carry_out(
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
-    from ..session import diagnose
+    from ..diagnosis import diagnose
     from .trial import attended
 
     ending = command.watched(
         settings, new.request.subject.unit, lambda interface, clock: diagnose(replace(new, clock=clock), interface)
     )
-    code = command.give(ending)
+    code = command.answer(*ending.shown())
     afterwards(Path(ending.summary["run_dir"]))
     if attended() and sys.stdout.isatty() and not (settings.quiet or command.json):
         from .by_hand import offer

@@ -63,9 +63,9 @@ it. Every run is kept in a run folder, and `vgo-agent resume RUN` goes on with w
         from ..run_folder import RunFolder
 
         def begun(interface: Interface, clock: BudgetClock) -> CalibrationResult:
-            with opened(request, interface) as there:
+            with opened(request, interface, clock) as (began, there):
                 folder = RunFolder.create(settings.out, f"calibration-{self.base.stem}")
-                return carry_on(request, request.run, folder, there, interface, clock)
+                return carry_on(request, request.run, folder, began, there)
 
         found = self.watched(settings, request.subject.unit, begun)
         if self.save:

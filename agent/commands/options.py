@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ...tools.recorded.mapping import Meanings
     from ..clock import BudgetClock
     from ..progress import Lines
-    from ..session import DiagnosisEnding
     from ..settings import UserSettings
 
     Ended = TypeVar("Ended")
@@ -155,10 +154,6 @@ class Answering(Voiced):
         if failure:
             print(f"vgo-agent: {printable(failure)}", file=sys.stderr)
         return 1 if failure else 0
-
-    def give(self, ending: DiagnosisEnding) -> int:
-        """Answer with a diagnosis."""
-        return self.answer(ending.summary, ending.text, ending.summary["headline"] if ending.exit_code else "")
 
     def watched(self, settings: UserSettings, unit: str, begin: Callable[[Lines, BudgetClock], Ended]) -> Ended:
         """Carry out what measures, and tell what goes on."""

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ...tools.plan import TrialPlan
     from ...tools.subject import Subject
     from ..clock import BudgetClock
+    from ..diagnosis import DiagnosisEnding
     from ..progress import Lines
     from ..run_folder import RunFolder
-    from ..session import DiagnosisEnding
     from ..settings import UserSettings
 
 BY_HAND = ("reboot", "code", "hardware")
@@ -163,7 +163,7 @@ def carry_out(
     said: Sequence[str] = (),
 ) -> DiagnosisEnding:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
-    from ..session import DiagnosisRequest, NewDiagnosis, diagnose
+    from ..diagnosis import DiagnosisRequest, NewDiagnosis, diagnose
     from .subject import short_name
 
     settings, subject = trial.settings, trial.subject
@@ -183,18 +183,19 @@ def carry_out(
         return diagnose(NewDiagnosis(request, settings.out, name, clock), interface)
 
     ending = command.watched(settings, subject.unit, begun)
-    command.give(ending)
+    command.answer(*ending.shown())
     return ending
 
 
 def _earlier(after: str, trial: TrialRequest) -> RunFolder:
     """The recorded run, of the same program judged by the same outcome."""
     from ..conduct import baseline_in
+    from ..diagnosis import DiagnosisRequest
     from ..run_folder import run_meant
     from ..session import read_request
 
     folder = run_meant(after, trial.settings.out)
-    before = read_request(folder).subject
+    before = read_request(folder.path, DiagnosisRequest).subject
     for name in COMPARED:
         old, new = getattr(before, name), getattr(trial.subject, name)
         if old != new:

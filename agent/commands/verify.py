@@ -31,11 +31,9 @@ profile, a study, a sweep or a calibration table and answer are made again from 
 
     def run(self) -> int:
         """Verify; 1 where something differs."""
-        from ..experiment_folder import experiment_in
         from ..run_folder import RunFolder, place_meant
 
-        place = place_meant(self.run_name, self.in_force().out)
-        folder = RunFolder(place) if experiment_in(place) else RunFolder.find(place)
+        folder = RunFolder.of_any(place_meant(self.run_name, self.in_force().out))
         if self.recompute:
             from ..replay import replay
 

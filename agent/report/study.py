@@ -14,8 +14,8 @@ from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against
 from ...tools.study.study import Study
-from ..experiment_folder import REQUEST
 from ..render.terminal import blocks_text, terminal_text
+from ..run_folder import REQUEST
 from ..study import TABLE, StudyResult
 from .numbers import ABSENT, number, percent, ratio, scale
 

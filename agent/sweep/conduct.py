@@ -17,16 +17,16 @@ from ...tools.layers_here import choose
 from ...tools.sweep.sweep import CellConditions, Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
 from ..clock import BudgetClock
-from ..experiment import ExperimentRun, RemadeFiles, ShownAnswer, go_on, read_experiment
-from ..experiment_folder import experiment_in
+from ..experiment import ExperimentRun, RemadeFiles, go_on
 from ..interface import Interface
-from ..run_folder import RunFolder
+from ..run_folder import RunFolder, experiment_in
+from ..session import ShownAnswer, read_request
 from .request import SweepRequest
 
 DRAWN, RAN = "cells.jsonl", "log.jsonl"
 """Logs of the cells that were drawn, and of the runs."""
-FILES_S, SHARE = 3.0, 0.5
-"""Of the budget, for the tables and pictures after the last run; no more than a share of it."""
+FILES_S = 3.0
+"""Of the budget, for the tables and pictures after the last run."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def _refuse_another(request: SweepRequest, folder: Path) -> None:
     """Refuse to go on with what is no sweep, or another one."""
     if experiment_in(folder) != request.kind:
         raise VgoError(f"{folder} is there and holds no sweep: give a --name of its own, or another --out.")
-    before = read_experiment(folder)
-    assert isinstance(before, SweepRequest)
+    before = read_request(folder, SweepRequest)
     if bool(before.subject.on) != bool(request.subject.on):
         made = "on the hosts of a cluster" if before.subject.on else "on this machine"
         raise VgoError(f"{folder} holds a sweep that was made {made}: go on with it there, or give this one a --name.")
@@ -74,7 +73,7 @@ def conduct(request: SweepRequest, run: ExperimentRun) -> SweepResult:
     layers = choose(request.layers, bench).layers if request.layers else ()
     seconds = space.budget.seconds
     assert seconds is not None
-    bench.deadline = run.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
+    bench.deadline = run.clock.deadline(seconds, FILES_S)
     with _log(run.folder.path / DRAWN, 0.0) as drawn, _log(run.folder.path / RAN) as ran:
         listener, hosts = run.interface.progressed, bool(request.subject.on)
         sweep = Sweep(space, request.seed, drawn, ran, hosts, listener, bench.deadline)

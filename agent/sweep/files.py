@@ -21,7 +21,7 @@ from ..interface import Interface
 from ..render.terminal import blocks_text
 from ..report.sweep import answer, document, sweep_summary
 from ..run_folder import RunFolder, write
-from ..session import launcher_of
+from ..trial_runs import launcher_of
 from .conduct import SweepResult
 from .request import SweepRequest
 

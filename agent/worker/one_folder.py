@@ -14,9 +14,10 @@ from ...tools.situation import Slot
 from ...tools.subject import Limits
 from ..began import process_began_s
 from ..clock import BudgetClock
+from ..diagnosis import go_on
 from ..planners.base import Choice, View
 from ..run_folder import RunFolder
-from ..session import held, work
+from ..session import held
 from ..steering import Unsteered
 from ..transcript import Decision, ToolEnd
 from .control import UNWATCHED_S, Control
@@ -124,7 +125,8 @@ def main(folder: RunFolder, mode: Mode, unwatched_s: float = UNWATCHED_S) -> int
             control = Control(folder, mode, unwatched_s)
             steered = Steered(control)
             try:
-                work(folder, steered, steered, BudgetClock(process_began_s(), now_s=control.now_s))
+                clock = BudgetClock(process_began_s(), now_s=control.now_s)
+                go_on(folder, steered, clock, steering=steered, is_held=True)
             finally:
                 control.close()
     except VgoError as error:

@@ -12,7 +12,8 @@ from pathlib import Path
 from ...agent.commands.alone import surveyed
 from ...agent.commands.trial import TOLD
 from ...agent.progress import Lines
-from ...agent.session import base_launch, held, launcher_of, tell_restored
+from ...agent.session import held, tell_restored
+from ...agent.trial_runs import base_launch, launcher_of
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge

@@ -10,7 +10,6 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from ...agent.session import try_once
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
@@ -19,6 +18,7 @@ from ...tools.apply_mitigation import BATCH_PAIRS
 from ...tools.case import Case
 from ...tools.execution.bench import Bench
 from ...tools.execution.series import Series
+from ...tools.execution.trial import try_once
 from ...tools.experiment.conditions import AppliedConditions
 from ...tools.experiment.experiment import Experiment, carry_out
 from ...tools.experiment.schedules import Crossover, bare_runs

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from ...agent.session import conduct
+from ...agent.diagnosis import conduct
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import MOUNT, own_groups
 from ...tools.mitigation.journal import Journal, journal_folder, new_entry, put_back

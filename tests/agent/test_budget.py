@@ -14,6 +14,7 @@ import pytest
 from vgo_agent.agent.cli import main
 from vgo_agent.agent.clock import BudgetClock
 from vgo_agent.agent.costs import after_s
+from vgo_agent.agent.diagnosis import conduct
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.live import Live
@@ -21,7 +22,6 @@ from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import ChildFile, RunFolder
 from vgo_agent.agent.schemas import schemas_digest
-from vgo_agent.agent.session import conduct, try_once, way_of
 from vgo_agent.agent.step import StepRequest, begin
 from vgo_agent.agent.transcript import (
     Decision,
@@ -36,6 +36,7 @@ from vgo_agent.agent.transcript import (
     elapsed_s,
     read,
 )
+from vgo_agent.agent.trial_runs import way_of
 from vgo_agent.evals.contest.loop import Silent
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
@@ -46,6 +47,7 @@ from vgo_agent.tools.execution.expected import Deadline, Expected
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.progress import ProgressEvent
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.execution.trial import try_once
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 from vgo_agent.tools.verdict import confirmed, from_json, left_for_time
@@ -109,7 +111,7 @@ def loop(folder: Path, run_s: float, **limits: Any) -> Iterator[Loop]:
         launch = Launch(argv=subject.argv, directory=folder)
         bench = Bench(subject, spawner, run.partial, launch, watcher.progressed, ChildFile(run.child))
         live = Live(run, subject, machine, knowledge, bench, watcher, clock=clock)
-        yield Loop(start, Rules(), Transcript.create(run.transcript), live, run)
+        yield Loop(start, Rules(), Transcript.open(run.transcript), live, run)
         bench.close()
 
 

@@ -182,8 +182,7 @@ def diagnosing(folder: RunFolder, who: Answering, of: Path) -> Iterator[Loop]:
     )
     bench = RecordedBench(case, knowledge, 1, folder.partial)
     live = Unkept(folder, start.subject, machine, knowledge, bench, who)
-    path = folder.transcript
-    transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
+    transcript = Transcript.open(folder.transcript)
     yield Loop(start, Rules(), transcript, live, folder)
 
 

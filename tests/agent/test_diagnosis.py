@@ -155,7 +155,7 @@ def forge_p_value(copy: Path) -> int:
     events = read(copy / "transcript.jsonl")
     ranked = next(d.call_id for d in bodies(events, Decision) if d.tool == "rank_factors")
     (copy / "transcript.jsonl").unlink()
-    forged = Transcript.create(copy / "transcript.jsonl")
+    forged = Transcript.open(copy / "transcript.jsonl")
     changed = -1
     for event in events:
         body = event.body

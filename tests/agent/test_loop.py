@@ -87,7 +87,7 @@ def loop(
         launch = Launch(argv=argv, directory=folder)
         bench = Bench(subject, spawner, run.partial, launch, watcher.progressed, ChildFile(run.child))
         live = Live(run, subject, machine, knowledge, bench, watcher, plan)
-        yield Loop(start, Scripted(choices), Transcript.create(run.transcript), live, run)
+        yield Loop(start, Scripted(choices), Transcript.open(run.transcript), live, run)
         bench.close()
 
 

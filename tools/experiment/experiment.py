@@ -16,6 +16,7 @@ from ..execution.samples import runs_of
 from ..execution.series import ExperimentConditions, Series
 from ..row import Row
 from .block import OUTSIDE, Block
+from .limit import UNLIMITED, Limit
 
 Done = Callable[[], Sequence[Row]]
 """Rows of the blocks that were given so far and have ended."""
@@ -48,10 +49,11 @@ class Experiment:
     conditions: ExperimentConditions
     schedule: Schedule
     stop: Stop = never
+    limit: Limit = UNLIMITED
 
 
 def carry_out(experiment: Experiment, series: Series) -> str:
-    """Run what the rows of a series lack; give the words of the stop, empty where the schedule or the budget ended."""
+    """Run what the rows of a series lack; give the words of limit or stop; none where all is done or the budget is."""
     resumed = ResumedSchedule(experiment, series)
     series.bench.executor.carry_out(series, resumed.blocks(), experiment.conditions, resumed.enough)
     resumed.enough()  # the schedule ended with the last run, and nobody has asked since
@@ -65,7 +67,7 @@ class ResumedSchedule:
     experiment: Experiment
     series: Series
     stopped: str = ""
-    """The words of the stop."""
+    """The words of limit or stop."""
     _made: dict[Known, deque[list[Row]]] = field(default_factory=lambda: defaultdict(deque))
     """Runs of the journal that no block has claimed yet."""
     _again: list[int] = field(default_factory=list)
@@ -88,8 +90,9 @@ class ResumedSchedule:
         self._again.append(1 + max(planned - 1, *self._again, -1))
 
     def enough(self) -> bool:
-        """Ask the stop, unless it has spoken; tell whether no further run is to begin."""
-        self.stopped = self.stopped or self.experiment.stop(self.series)
+        """Ask limit and stop, unless one has spoken; tell whether no further run is to begin."""
+        asked, series = self.experiment, self.series
+        self.stopped = self.stopped or asked.limit.reached(series) or asked.stop(series)
         return bool(self.stopped) or self.series.over
 
     def blocks(self) -> Iterator[Block]:

@@ -22,12 +22,11 @@ from ...knowledge.files import first
 from ...layers.launcher import open_launcher
 from ..child import serve
 from ..execution.bench import Bench
-from ..execution.expected import FIRST_RUNS
-from ..execution.judge import judge
 from ..execution.launch import Launch
 from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
+from ..execution.trial import try_once
 from ..experiment.conditions import AppliedConditions, Condition
 from ..layers_here import unavailable
 from ..machine import Machine
@@ -80,25 +79,18 @@ def sight(order: Order, bench: Bench, machine: Machine) -> Sight:
     program = f"There is no file {lost}: copy it to the same place on every host." if lost else ""
     wall_s = 0.0
     if order.trial and not program:
-        program, wall_s = tried(bench, bench.spawner)
+        program, wall_s = tried(bench)
         program = "" if order.lenient else program
     layers = {spec: absent(spec, bench) for spec in order.layers}
     return Sight(machine=machine.model_copy(update=STEADY), program=program, files=files, wall_s=wall_s, layers=layers)
 
 
-def tried(bench: Bench, spawner: Spawner) -> tuple[str, float]:
-    """Run outside the data, again where a run fails; say what is wrong where all do, and how long it took in seconds.
-
-    Who fails now and then is no broken program: that is what is to be explained.
-    """
-    subject, way = bench.subject, bench.way(bench.launch)
-    for _ in range(FIRST_RUNS):
-        run = spawner.run(way.launch, timeout_s=subject.timeout_s, capture=subject.metric is not None)
-        failure = judge(run, subject, way.through).failure
-        if not failure or subject.on_failure == "stop":
-            break
-    wrong = f"A trial run failed: {failure}; run it there by hand first." if failure else ""
-    return wrong, run.wall_ns / 1e9
+def tried(bench: Bench) -> tuple[str, float]:
+    """Say what is wrong with a trial run, and how long it took in seconds."""
+    try:
+        return "", try_once(bench.spawner, bench.way(bench.launch), bench.subject).longest_s
+    except VgoError as error:
+        return str(error), 0.0
 
 
 def absent(spec: str, bench: Bench) -> dict[str, str]:

@@ -15,6 +15,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.shape import Frozen, Key
 from ..amount import LONGEST, MOST
+from ..experiment.limit import UNLIMITED, Limit
 from ..row import FIXED
 from .where import WhereClause, WhereRefusal, condition
 
@@ -179,14 +180,6 @@ class Repetitions(Frozen):
         return self
 
 
-class SweepBudget(Frozen):
-    """When the sweep ends though cells are left; the same command with more goes on."""
-
-    runs: Annotated[int, Field(ge=1, le=MOST)] | None = None
-    seconds: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
-    """By the clock, from the start of the command to its answer."""
-
-
 class Space(Frozen):
     """One file."""
 
@@ -202,7 +195,8 @@ class Space(Frozen):
     """What must hold of a cell, such as `record <= size`; the others are left out."""
     design: SweepDesign = SweepDesign()
     repetitions: Repetitions = Repetitions()
-    budget: SweepBudget = SweepBudget()
+    budget: Limit = UNLIMITED
+    """When the sweep ends though cells are left; the same command with more goes on."""
 
     @model_validator(mode="after")
     def _sound(self) -> Space:

@@ -29,7 +29,7 @@ def written(run: FinishedRun, path: Path) -> Path:
     (path / "request.json").write_text("{}\n")
     folder = RunFolder(path)
     folder.note_time("ended", age_s=run.seconds, program_s=run.seconds - run.agent_seconds, process=1)
-    transcript = Transcript.create(folder.transcript)
+    transcript = Transcript.open(folder.transcript)
     transcript.append(
         RunStart(
             subject=run.subject,

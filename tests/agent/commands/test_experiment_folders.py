@@ -8,8 +8,8 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.agent.clock import BudgetClock
-from vgo_agent.agent.closing import append_end
 from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.session import append_end
 from vgo_agent.agent.transcript import Transcript, line, read
 
 PROGRAM = """\
@@ -69,9 +69,9 @@ def test_what_the_rows_do_not_give_is_found_whatever_the_hashes_say(folder, caps
     whole = (folder.path / name).read_text()
     assert old in whole
     (folder.path / name).write_text(whole.replace(old, new, 1))
-    names, events = outputs(folder), read(folder.transcript)[:-1]
+    events = read(folder.transcript)[:-1]
     folder.transcript.write_bytes(b"".join(map(line, events)))
-    append_end(Transcript.open(folder.transcript), folder, BudgetClock(), names)
+    append_end(Transcript.open(folder.transcript), folder, BudgetClock())
     assert said(capsys, "verify", str(folder.path))[0] == 0
     status, words = said(capsys, "verify", "--recompute", str(folder.path))
     assert status == 1 and f"{name}" in words and "is not what the log gives" in words

@@ -38,7 +38,7 @@ def finished(folder: Path, at: str = "2025-03-14T09:26:53+00:00", command: tuple
     """A run as a diagnosis leaves it, with an event too long to be read on the way."""
     folder.mkdir(parents=True)
     (folder / "timing.jsonl").write_text(json.dumps({"what": "begun", "at": at}) + "\n")
-    transcript = Transcript.create(folder / "transcript.jsonl")
+    transcript = Transcript.open(folder / "transcript.jsonl")
     subject = Subject(command=command, argv=command, directory="/")
     transcript.append(RunStart(subject=subject, limits=Limits(), planner="rules", machine="", knowledge="", schemas=""))
     for call, tool, result in (

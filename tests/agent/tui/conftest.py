@@ -17,9 +17,9 @@ from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.diagnosis import DiagnosisRequest, NewDiagnosis
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import DiagnosisRequest, NewDiagnosis
 from vgo_agent.agent.transcript import RunEnd, Transcript
 from vgo_agent.agent.transcript import line as line_of
 from vgo_agent.agent.tui.app import ChatApp

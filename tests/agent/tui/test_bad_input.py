@@ -19,7 +19,6 @@ from vgo_agent.agent.chat.words import COMMANDS, LONGEST, completed, meant
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.desk.markdown import as_markdown
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import opened
 from vgo_agent.agent.tui.widgets.header import Header
 from vgo_agent.agent.tui.widgets.prompt import PromptInput
 from vgo_agent.agent.worker.link import WorkerConnection
@@ -220,7 +219,7 @@ def test_every_beginning_of_a_command_is_completed_to_it(name: str, length: int)
 
 
 def test_a_folder_that_was_opened_and_not_begun_begins(tmp_path: Path, desk: Desk) -> None:
-    session = opened_on(opened(request_in(tmp_path)), desk)
+    session = opened_on(request_in(tmp_path).opened(), desk)
     assert session.place == "still" and session.view.status == "not begun"
 
 

@@ -12,7 +12,6 @@ from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import opened
 from vgo_agent.agent.transcript import RunEnd, read
 from vgo_agent.agent.worker.link import WorkerConnection
 
@@ -34,7 +33,7 @@ def worker(folder: RunFolder, alone_s: float) -> subprocess.Popen[bytes]:
 
 @pytest.mark.slow
 def test_a_step_that_waits_unwatched_ends_and_can_be_resumed(tmp_path: Path, desk: Desk) -> None:
-    folder = opened(request_in(tmp_path))
+    folder = request_in(tmp_path).opened()
     assert worker(folder, ALONE_S).wait(PATIENCE_S) == 143
     ends = bodies(read(folder.transcript), RunEnd)
     assert [(end.status, end.reason) for end in ends] == [
@@ -50,7 +49,7 @@ def test_a_step_that_waits_unwatched_ends_and_can_be_resumed(tmp_path: Path, des
 
 @pytest.mark.slow
 def test_a_worker_that_is_watched_waits(tmp_path: Path) -> None:
-    folder = opened(request_in(tmp_path))
+    folder = request_in(tmp_path).opened()
     working = worker(folder, ALONE_S)
     watching: WorkerConnection | None = None
     while watching is None:
