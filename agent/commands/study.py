@@ -33,8 +33,9 @@ It varies binding, cores used and left to the system, SMT, wait policy, loop sch
 memory nodes and jobs beside the program; what a machine or program does not have is skipped and said. Every round runs
 every setting once in random order, the environment as given among them. Of those that are shown to vary less, and not
 shown to vary more than the steadiest, the fastest (with --subject-to the steadiest that keeps to it) is run again
-against the environment as given, and only what that confirms is recommended. The clock of each CPU is logged where it
-can be read.
+against the environment as given, and only what that confirms is recommended. It may cost time: where another setting is
+shown to have a better mean, the answer names it with the ratio, and --subject-to 'mean<=1.05*best' recommends only what
+is about as fast as the best. The clock of each CPU is logged where it can be read.
 Give it a quiet machine. With --on each round is made on one of the hosts, which have to be alike.
 --root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
 """

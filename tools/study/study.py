@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from pydantic import Field
 
-from ...knowledge.shape import Frozen
+from ...knowledge.shape import Frozen, is_none
 from ...layers.schema import Layer
 from ..claim import Claim, interval, word
 from ..recorded.formats.vgo import measured
@@ -18,9 +19,9 @@ from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row
 from ..statistics.ratio_test import FEWEST
 from ..subject import Subject
-from ..sweep.where import condition
-from .design import LIMIT_NAMES, LIMITED, StudyDesign
+from .design import StudyDesign
 from .effects import Effect, Reservation, Runs, effects, reservation
+from .price import StudyPrice, price_of, price_words, within_limit
 from .setting import StudySetting
 from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
 from .warm_up import WarmUpRun, ignores_threads
@@ -107,6 +108,7 @@ class Study(Frozen):
     """It against the baseline in runs that had no part in the choice; None where there were none."""
     advice: Advice | None
     """None where nothing is recommended."""
+    price: StudyPrice | None = Field(default=None, exclude_if=is_none)
     verdict: str
     notes: tuple[str, ...]
 
@@ -117,7 +119,8 @@ class Study(Frozen):
             return "too few rounds"
         if self.advice is None:
             return f"no setting is {word('less')}"
-        return f"{self.chosen} is {word('less')}" + ("" if self.confirmed else ", not confirmed")
+        proved, price = "" if self.confirmed else ", not confirmed", f"; {self.price.words}" if self.price else ""
+        return f"{self.chosen} is {word('less')}{proved}{price}"
 
 
 def settings_to_run(design: StudyDesign, tried: Sequence[WarmUpRun]) -> tuple[StudySetting, ...]:
@@ -143,7 +146,7 @@ def choose(
     """Choose among the settings that are shown to vary less than the environment as given.
 
     Where a limit is stated, the steadiest of those that keep to it; else the fastest of those that are not shown to
-    vary more than the steadiest. Jobs of ours beside it are nothing to recommend.
+    vary more than the steadiest, at a price that `StudyPrice` tells. Jobs of ours beside it are nothing to recommend.
     """
     usable = {one.name: one for one in design.settings if not one.background and not one.baseline}
     kept = (one for one in within_limit(found, design.subject_to, lower_is_better) if one.setting in usable)
@@ -157,18 +160,6 @@ def choose(
     alike = [one for name, one in less.items() if name not in rivals or rivals[name].direction != "more"]
     fastest = min(alike, key=lambda one: (one.mean or 0.0) * (1 if lower_is_better else -1))
     return usable[fastest.setting]
-
-
-def within_limit(found: Sequence[Spread], limit: str, lower_is_better: bool) -> list[Spread]:
-    """Give the settings that keep to a limit, all where it is empty; `best` is the best mean of all."""
-    if not limit:
-        return list(found)
-    means = [one.mean for one in found if one.mean is not None]
-    if not means:
-        return []
-    best, kept = min(means) if lower_is_better else max(means), condition(limit, LIMIT_NAMES, "--subject-to")
-    values = ((one, {name: getattr(one, name) for name in LIMITED}) for one in found)
-    return [one for one, its in values if None not in its.values() and kept.holds({**its, "best": best})]
 
 
 def _ratio(one: Spread) -> float:
@@ -195,6 +186,7 @@ def answered(
     confirmed = _confirmed(batch, chosen, alpha) if chosen else None
     rounds = next((one.runs for one in found if one.setting == BASELINE), 0)
     recommended = chosen is not None and (confirmed is None or confirmed.direction == "less")
+    price = price_of(chosen, design, times, subject.lower_is_better, alpha, seed) if chosen and recommended else None
     return Study(
         design=design,
         tried=tuple(tried),
@@ -206,7 +198,8 @@ def answered(
         chosen=chosen.name if chosen else None,
         confirmed=confirmed,
         advice=advice(chosen, design, _words(subject)) if chosen and recommended else None,
-        verdict=_verdict(chosen, confirmed, found, rounds, design.subject_to),
+        price=price,
+        verdict=_verdict(chosen, confirmed, found, rounds, design.subject_to) + price_words(price, design.subject_to),
         notes=tuple(_notes(design, tried, found, rounds, subject.lower_is_better)),
     )
 

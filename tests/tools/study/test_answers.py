@@ -15,6 +15,7 @@ from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
 from vgo_agent.tools.study.effects import Effect, effects, reservation
 from vgo_agent.tools.study.factors import Core, StudyEnvironment, Topology, read_factors
+from vgo_agent.tools.study.price import LIMIT
 from vgo_agent.tools.study.spreads import outcomes, spreads
 from vgo_agent.tools.study.study import answered, runs_for, settings_to_run
 from vgo_agent.tools.study.warm_up import Spoken, WarmUpRun, ignores_threads
@@ -191,6 +192,20 @@ def test_of_settings_that_are_as_steady_the_fastest_is_recommended_with_its_pric
     assert study.advice is not None
     assert "export OMP_NUM_THREADS=3" in study.advice.shell
     assert "of the CV 0." in study.verdict and "of the mean 0.97" in study.verdict
+
+
+def test_what_the_recommended_setting_costs_is_told_with_the_fastest_and_the_option_that_chooses_otherwise() -> None:
+    found = plan(4, "threads")
+    rows = one_thread_takes_twice_as_long(found, 0.02)  # so that three threads are shown to vary more
+    study = answered(found, well(found), rows, (), SUBJECT, 40)
+    assert study.advice is not None and "export OMP_NUM_THREADS=1" in study.advice.shell
+    assert study.price is not None and study.price.mean.ratio == pytest.approx(0.5, rel=0.03)
+    told = f"{study.price.fastest} is faster, its mean 0."
+    assert "It has a price: " in study.verdict and told in study.verdict and told in study.headline
+    assert "--subject-to 'mean<=1.05*best' recommends only" in study.verdict
+    limited = answered(found.model_copy(update={"subject_to": LIMIT}), well(found), rows, (), SUBJECT, 40)
+    assert limited.advice is not None and "export OMP_NUM_THREADS=3" in limited.advice.shell
+    assert limited.price is None and "price" not in limited.verdict + limited.headline
 
 
 @pytest.mark.parametrize(
