@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import OfRecordedRuns, chance_option, option, place
+from .recorded_runs import OfAnalysis, by_node, by_rank, show, streamed
 
 if TYPE_CHECKING:
     from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.recorded.design import ColumnOptions
     from ...tools.recorded.recorded import RecordedRuns
 
-COLUMNS, METHOD, BY = "the columns", "the method", "by node or rank"
-
 
 @dataclass(frozen=True, kw_only=True)
-class AnalyzeCommand(OfRecordedRuns):
+class AnalyzeCommand(OfAnalysis):
     """Look for causes in runs that were recorded elsewhere."""
 
     EPILOG = """\
@@ -67,65 +65,12 @@ library, or from mpiP); --save writes one line a run and rank.
         " higher_is_better",
     }
 
-    file: str = place("FILE", "the recorded runs")
-    by: str | None = option("compare machines, or ranks of an MPI program", choices=("node", "rank"), group=BY)
-    node: str | None = option(
-        "the column of machines (default: host, node, hostname or machine)", metavar="COL", group=BY
-    )
-    condition: str | None = option(
-        "compare two values of a column within each node, and pool", metavar="COL=A,B", group=BY
-    )
-    margin: float = option(
-        "least difference that matters (default 0.02: 2 %%)",
-        0.02,
-        metavar="X",
-        allowed=lambda margin: 0 <= margin < 10,
-        refused="is no share; 0.05 says 5 %",
-        group=BY,
-    )
-    outcome: str | None = option(
-        "what a run is judged by (needed unless the format says)", metavar="COL", group=COLUMNS
-    )
-    group: tuple[str, ...] = option(
-        "analyse the runs of each combination of these on their own", (), metavar="COLS", group=COLUMNS
-    )
-    settings: tuple[str, ...] = option(
-        "varied on purpose: factors of their own kind", (), metavar="COLS", group=COLUMNS
-    )
-    exclude: tuple[str, ...] = option("leave these out", (), metavar="COLS", group=COLUMNS)
-    levels: tuple[str, ...] = option(
-        "temperatures, shares, speeds: do not grow with the length of a run", (), metavar="COLS", group=COLUMNS
-    )
-    order: str | None = option("sort the runs by this; `none`: their order means nothing", metavar="COL", group=COLUMNS)
-    cut: str = option(
-        "what is slow: auto (default), a value, pNN, mean, median, between-modes, before-tail, "
-        "tertiles, quartiles, search",
-        "auto",
-        metavar="CUT",
-        group=METHOD,
-    )
-    alpha: float = chance_option()
-    steady_cv: float = option(
-        "spread over mean that is little (default 0.01)",
-        0.01,
-        metavar="CV",
-        allowed=lambda cv: cv >= 0,
-        refused="is below 0; a spread is not",
-        group=METHOD,
-    )
-    read_only: bool = option("analyse nothing: show what is understood of FILE, and convert it with --save", False)
-    save: str | None = option("write pictures, tree, table and page into this folder; see below", metavar="OUT")
-
     def run(self) -> int:
         """Analyse."""
         if self.read_only:
-            from .recorded_runs import show
-
             return show(self)
         if self.by:
-            from . import recorded_runs
-
-            return recorded_runs.by_node(self) if self.by == "node" else recorded_runs.by_rank(self)
+            return by_node(self) if self.by == "node" else by_rank(self)
         from ...tools.recorded.read import read
 
         question = self._question()
@@ -152,11 +97,6 @@ library, or from mpiP); --save writes one line a run and rank.
 
         return AnalysisOptions(cut=parse(self.cut), alpha=self.alpha, steady_cv=self.steady_cv, seed=self.seed)
 
-    def columns(self, option: str, recorded: RecordedRuns) -> tuple[str, ...]:
-        """Expand the names and patterns of an option."""
-        names = [*recorded.frame.columns, *recorded.left_out]
-        return tuple(dict.fromkeys(name for text in getattr(self, option) for name in meant(text, names, option)))
-
     def _wanted(self, recorded: RecordedRuns) -> ColumnOptions:
         from ...tools.recorded.design import ColumnOptions
 
@@ -171,36 +111,3 @@ library, or from mpiP); --save writes one line a run and rank.
             levels=self.columns("levels", recorded),
             order=self.order,
         )
-
-
-def streamed(recorded: RecordedRuns, outcome: str) -> RecordedRuns:
-    """Where only a sample is analysed, add what is known of the outcome of all rows."""
-    if recorded.whole is None:
-        return recorded
-    from ...tools.recorded.formats.parquet import all_rows
-    from ..report.numbers import number
-
-    one = all_rows(recorded.whole, outcome)
-    words = (
-        f"All {one.rows:,} rows: {outcome} has mean {number(one.mean)}, SD {number(one.sd)}, from {number(one.low)} "
-        f"to {number(one.high)} (exact); median {number(one.p50)}, p95 {number(one.p95)}, p99 {number(one.p99)} "
-        "(t-digest)."
-    )
-    return replace(recorded, notes=(*recorded.notes, words))
-
-
-def meant(text: str, names: list[str], option: str) -> list[str]:
-    """Expand names and patterns separated by commas; a name may itself hold a comma when it stands alone."""
-    from fnmatch import fnmatchcase
-
-    from ...knowledge.errors import VgoError
-
-    if text in names:
-        return [text]
-    found = []
-    for word in filter(None, (word.strip() for word in text.split(","))):
-        matching = [word] if word in names else [name for name in names if fnmatchcase(name, word)]
-        if not matching:
-            raise VgoError(f"--{option} {word}: the table has no such column; it has {', '.join(names[:12])}.")
-        found += matching
-    return found

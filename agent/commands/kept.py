@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
 from ..terminal import folded
-from .mitigations import MitigationsCommand
+from .options import OfProgram
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
     from ...tools.mitigation.permanent import PermanentForm
 
 
-def keep(command: MitigationsCommand) -> int:
-    """Print how to keep the one that is named, for the program where there is one."""
+def keep(command: OfProgram, names: Sequence[str], param: Sequence[str], form: str) -> tuple[dict[str, Any], str]:
+    """Tell how to keep the one that is named, for the program where there is one, in one format or in all."""
     from ...knowledge.loader import load
     from ...tools.mitigation.parameters import left_open, with_values
     from ...tools.mitigation.permanent import permanent
@@ -24,29 +24,29 @@ def keep(command: MitigationsCommand) -> int:
     from .mitigation_arguments import mitigation_meant, values_meant
     from .subject import root_of
 
-    if len(command.names) != 1:
+    if len(names) != 1:
         raise VgoError(
             "--keep prints how to keep one mitigation: name it, as in `vgo-agent mitigations plain_nice --keep all`."
         )
     known = load()
-    plain = mitigation_meant(command.names[0], known)
+    plain = mitigation_meant(names[0], known)
     program = _program(command)
     root = Path(root_of(command.in_force()))
     machine = this_machine(known, root)
-    given = values_meant(command.param, plain)
+    given = values_meant(param, plain)
     mitigation = with_values(plain, given, machine, elsewhere=True)
     kept = permanent(mitigation, machine, program, tuple(left_open(plain, given, machine)), root)
     ways = [one for one in kept if one.text]
-    if command.keep != "all":
-        kept = tuple(one for one in kept if one.format == command.keep)
+    if form != "all":
+        kept = tuple(one for one in kept if one.format == form)
         if not kept[0].text:
             raise VgoError(_refusal(mitigation, kept[0], ways))
-    text = _everything(mitigation, kept) if command.keep == "all" else kept[0].text
+    text = _everything(mitigation, kept) if form == "all" else kept[0].text
     values = {"mitigation": mitigation.key, "formats": [vars(one) for one in kept], "steps": list(mitigation.steps)}
-    return command.answer(values, text)
+    return values, text
 
 
-def _program(command: MitigationsCommand) -> tuple[str, ...]:
+def _program(command: OfProgram) -> tuple[str, ...]:
     """The program, as what starts it takes it: through a shell where it is a line for one."""
     from ...tools.execution.resolve import resolve
 

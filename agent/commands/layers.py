@@ -85,8 +85,10 @@ be used or differ; --mixed takes those that can be used, as they are. The file o
         """List, trust, or look at hosts."""
         if self.on:
             from .layers_on_hosts import checked_hosts
+            from .subject import subject_of
 
-            return checked_hosts(self)
+            settings = self.in_force()
+            return checked_hosts(self, subject_of(self, settings), self.names or settings.layers)
         if self.trust:
             return self._trusted(self.trust)
         root = self.root

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .layers import LayersCommand
+from .options import Answering
 
 if TYPE_CHECKING:
     from ...tools.document import Block
     from ...tools.fleet.host import Host
     from ...tools.fleet.ready import Checked
+    from ...tools.subject import Subject
 
 HEADER = ("host", "workers", "Python", "kernel", "CPU", "clock", "rights", "trial")
 
 
-def checked_hosts(command: LayersCommand) -> int:
+def checked_hosts(command: Answering, subject: Subject, layers: Sequence[str]) -> int:
     """Look at every host; 1 where some cannot be used, or differ and may not."""
     from ...tools.fleet.where import read_where, refuse_missing
-    from .subject import subject_of
 
-    settings = command.in_force()
-    subject = subject_of(command, settings)
     refuse_missing(read_where(subject.on))
     from ...tools.fleet.ready import checked
 
-    with checked(subject, command.names or settings.layers) as found:
+    with checked(subject, layers) as found:
         command.answer(summary(found), tuple(summary_blocks(found)))
         usable = bool(found.usable) and (subject.mixed or not (found.problems or found.unlike))
         return 0 if usable else 1

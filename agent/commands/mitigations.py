@@ -76,7 +76,7 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
         if self.keep:
             from .kept import keep
 
-            return keep(self)
+            return self.answer(*keep(self, self.names, self.param, self.keep))
         from ...knowledge.loader import load
         from ...tools.mitigation.scripts import names_file
         from .mitigation_arguments import factor_meant, mitigation_meant

@@ -61,17 +61,17 @@ A server's key is read from VGO_AGENT_API_KEY.
             raise VgoError(f"`vgo-agent model list` takes no {self.spec}; `vgo-agent model info` shows one model.")
         if self.action in ("use", "pull") and not self.spec:
             raise VgoError(f"`vgo-agent model {self.action}` needs to know which one; see its --help.")
-        actions: dict[str, Callable[[ModelCommand, UserSettings], int]] = {
+        actions: dict[str, Callable[[Answering, str, UserSettings], int]] = {
             "list": _list,
             "use": _use,
             "pull": _pull,
             "info": info,
             "check": check,
         }
-        return actions[self.action](self, self.in_force())
+        return actions[self.action](self, self.spec, self.in_force())
 
 
-def _list(command: ModelCommand, settings: UserSettings) -> int:
+def _list(command: Answering, _: str, settings: UserSettings) -> int:
     from ..model.chosen import SHIPPED, in_folder, models_folder, path_of
     from ..model.memory import free_memory
     from ..model.pull import recommended
@@ -134,15 +134,15 @@ def _row(name: str, model: GgufFile) -> dict[str, Any]:
     }
 
 
-def _use(command: ModelCommand, settings: UserSettings) -> int:
+def _use(command: Answering, spec: str, settings: UserSettings) -> int:
     """Write the choice; a model is opened first, so that one that cannot be used is refused here."""
     from ..settings import NO_MODEL, set_in_file
 
-    if command.spec == NO_MODEL:
+    if spec == NO_MODEL:
         place = set_in_file("model", "")
         words = f"No model: the rule policy decides (written to {place})."
         return command.answer({"model": "", "file": str(place)}, words)
-    kept, facts = _opened(command.spec, settings)
+    kept, facts = _opened(spec, settings)
     place = set_in_file("model", kept)
     words = f"{facts.name} decides from now on (model = {kept} in {place}); `vgo-agent model check` tries it."
     return command.answer({"model": kept, "file": str(place), "name": facts.name, "library": facts.library}, words)
@@ -160,11 +160,11 @@ def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
     return path.stem if not is_server(request.spec) and path.parent == models_folder() else request.spec, facts
 
 
-def _pull(command: ModelCommand, settings: UserSettings) -> int:
+def _pull(command: Answering, spec: str, settings: UserSettings) -> int:
     from ..model.gguf_file import read_gguf
     from ..model.pull import pull, wanted
 
-    pulled = pull(wanted(command.spec), settings.quiet)
+    pulled = pull(wanted(spec), settings.quiet)
     model = read_gguf(pulled.path)
     how = "is here now" if pulled.new else "was here already"
     words = f"{model.path} {how} ({size(model.bytes)}, SHA-256 {pulled.sha256[:16]}...).\n"

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..terminal import printable, table
+from .options import Answering
 
 if TYPE_CHECKING:
     from ..model.gguf_file import GgufFile
     from ..model.language_model import LanguageModel
     from ..model.trial import ModelDecision
     from ..settings import UserSettings
-    from .model import ModelCommand
 
 NO_TEMPLATE = "none: it is asked in plain text, which models for chats answer worse"
 BYTES = "_bytes"
@@ -37,11 +37,11 @@ def size(count: float) -> str:
     return f"{count / unit:.3g} {name}"
 
 
-def info(command: ModelCommand, settings: UserSettings) -> int:
+def info(command: Answering, spec: str, settings: UserSettings) -> int:
     """Tell what a model is and needs."""
     from ..model.chosen import SHIPPED, is_server
 
-    spec = command.spec or settings.model or SHIPPED
+    spec = spec or settings.model or SHIPPED
     values = _server(spec, settings) if is_server(spec) else _file(spec, settings)
     shown = {name: value for name, value in values.items() if value != "" and not name.endswith(BYTES)}
     lines = [f"{name.replace('_', ' ') + ':':<18}{_words(value)}" for name, value in shown.items()]
@@ -101,14 +101,14 @@ def _server(spec: str, settings: UserSettings) -> dict[str, Any]:
     return {"server": request.spec, "name": printable(facts.name), "kind": facts.library, "context": facts.context}
 
 
-def check(command: ModelCommand, settings: UserSettings) -> int:
+def check(command: Answering, spec: str, settings: UserSettings) -> int:
     """Let a model take recorded decisions."""
     from ..model.chosen import SHIPPED, SHIPPED_FILE, model_choice, open_source
     from ..model.digest import sha256_of
     from ..model.trial import states, summary, trial
     from ..planning import asking, told_by
 
-    request = model_choice(command.spec or settings.model or SHIPPED, settings)
+    request = model_choice(spec or settings.model or SHIPPED, settings)
     with open_source(request) as model:
         noted = FramingRecorder(model)
         facts = told_by(noted, request)

@@ -1,14 +1,15 @@
-"""What `analyze` does with recorded runs beside the analysis of all: show and convert them, compare nodes, or ranks."""
+"""Recorded runs: what `analyze` is asked of them, and how they are shown and converted, and compared by node or rank."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from .analyze import AnalyzeCommand, streamed
+from .options import OfRecordedRuns, chance_option, option, place
 
 if TYPE_CHECKING:
     from ...tools.recorded.recorded import RecordedRuns
@@ -17,7 +18,100 @@ USUAL = ("host", "node", "hostname", "machine")
 """Columns that are taken for the node where none is named."""
 
 
-def show(command: AnalyzeCommand) -> int:
+COLUMNS, METHOD, BY = "the columns", "the method", "by node or rank"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfAnalysis(OfRecordedRuns):
+    """What `analyze` is asked about recorded runs."""
+
+    file: str = place("FILE", "the recorded runs")
+    by: str | None = option("compare machines, or ranks of an MPI program", choices=("node", "rank"), group=BY)
+    node: str | None = option(
+        "the column of machines (default: host, node, hostname or machine)", metavar="COL", group=BY
+    )
+    condition: str | None = option(
+        "compare two values of a column within each node, and pool", metavar="COL=A,B", group=BY
+    )
+    margin: float = option(
+        "least difference that matters (default 0.02: 2 %%)",
+        0.02,
+        metavar="X",
+        allowed=lambda margin: 0 <= margin < 10,
+        refused="is no share; 0.05 says 5 %",
+        group=BY,
+    )
+    outcome: str | None = option(
+        "what a run is judged by (needed unless the format says)", metavar="COL", group=COLUMNS
+    )
+    group: tuple[str, ...] = option(
+        "analyse the runs of each combination of these on their own", (), metavar="COLS", group=COLUMNS
+    )
+    settings: tuple[str, ...] = option(
+        "varied on purpose: factors of their own kind", (), metavar="COLS", group=COLUMNS
+    )
+    exclude: tuple[str, ...] = option("leave these out", (), metavar="COLS", group=COLUMNS)
+    levels: tuple[str, ...] = option(
+        "temperatures, shares, speeds: do not grow with the length of a run", (), metavar="COLS", group=COLUMNS
+    )
+    order: str | None = option("sort the runs by this; `none`: their order means nothing", metavar="COL", group=COLUMNS)
+    cut: str = option(
+        "what is slow: auto (default), a value, pNN, mean, median, between-modes, before-tail, "
+        "tertiles, quartiles, search",
+        "auto",
+        metavar="CUT",
+        group=METHOD,
+    )
+    alpha: float = chance_option()
+    steady_cv: float = option(
+        "spread over mean that is little (default 0.01)",
+        0.01,
+        metavar="CV",
+        allowed=lambda cv: cv >= 0,
+        refused="is below 0; a spread is not",
+        group=METHOD,
+    )
+    read_only: bool = option("analyse nothing: show what is understood of FILE, and convert it with --save", False)
+    save: str | None = option("write pictures, tree, table and page into this folder; see below", metavar="OUT")
+
+    def columns(self, option: str, recorded: RecordedRuns) -> tuple[str, ...]:
+        """Expand the names and patterns of an option."""
+        names = [*recorded.frame.columns, *recorded.left_out]
+        return tuple(dict.fromkeys(name for text in getattr(self, option) for name in meant(text, names, option)))
+
+
+def streamed(recorded: RecordedRuns, outcome: str) -> RecordedRuns:
+    """Where only a sample is analysed, add what is known of the outcome of all rows."""
+    if recorded.whole is None:
+        return recorded
+    from ...tools.recorded.formats.parquet import all_rows
+    from ..report.numbers import number
+
+    one = all_rows(recorded.whole, outcome)
+    words = (
+        f"All {one.rows:,} rows: {outcome} has mean {number(one.mean)}, SD {number(one.sd)}, from {number(one.low)} "
+        f"to {number(one.high)} (exact); median {number(one.p50)}, p95 {number(one.p95)}, p99 {number(one.p99)} "
+        "(t-digest)."
+    )
+    return replace(recorded, notes=(*recorded.notes, words))
+
+
+def meant(text: str, names: list[str], option: str) -> list[str]:
+    """Expand names and patterns separated by commas; a name may itself hold a comma when it stands alone."""
+    from fnmatch import fnmatchcase
+
+    if text in names:
+        return [text]
+    found = []
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        matching = [word] if word in names else [name for name in names if fnmatchcase(name, word)]
+        if not matching:
+            raise VgoError(f"--{option} {word}: the table has no such column; it has {', '.join(names[:12])}.")
+        found += matching
+    return found
+
+
+def show(command: OfAnalysis) -> int:
     """Read, show, save."""
     from ...tools.recorded.read import read
     from .measure import place_of
@@ -39,7 +133,7 @@ def show(command: AnalyzeCommand) -> int:
     return command.answer({**found.model_dump(), "saved": saved, "next": line}, text(found, saved, line))
 
 
-def by_node(command: AnalyzeCommand) -> int:
+def by_node(command: OfAnalysis) -> int:
     """Say which machine of many is slow or unsteady, and what goes with it."""
     from ...tools.recorded.read import read
 
@@ -90,7 +184,7 @@ def _condition(said: str | None, recorded: RecordedRuns) -> tuple[str, str, str]
     return name, first, second
 
 
-def by_rank(command: AnalyzeCommand) -> int:
+def by_rank(command: OfAnalysis) -> int:
     """Say which rank of an MPI program the others wait for, and whether it makes runs slow."""
     import polars as pl
 
