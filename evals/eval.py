@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
-from ..agent.commands.options import Answering, OnHosts, option
 from ..agent.terminal import columns, printable
-from .refusals import GATED, folder_of, refuse, refuse_strangers, refuse_unknown
+from .refusals import GATED, LIMIT_S, SEEDS, OfEvaluation, folder_of, refuse, refuse_strangers, refuse_unknown
 
 if TYPE_CHECKING:
     from .run import EvaluationPace
@@ -17,16 +15,12 @@ if TYPE_CHECKING:
     from .scores.evaluate import Tell
     from .scores.results import Results, ScoredAnswer
 
-OUTPUTS, LIVE = "what becomes of it", "live"
-SEEDS = 3
-LIMIT_S = 600.0
-Change = Literal["process", "system"]
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell gives it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalCommand(OnHosts, Answering):
+class EvalCommand(OfEvaluation):
     """How right the agent is, on recorded cases whose cause is known, or live on workloads whose cause is."""
 
     EPILOG = """\
@@ -49,61 +43,6 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
 """
     USAGE = "[OPTIONS]"
 
-    planner: tuple[str, ...] = option(
-        "who answers (default all that come along); llama:MODEL is one of yours; repeatable", (), metavar="P"
-    )
-    cases: str | None = option("which cases, by name (default all)", metavar="GLOB")
-    split: str | None = option("only the cases of this split", choices=("train", "held-out"))
-    seeds: int | None = option(
-        f"seeds from 1 on (default {SEEDS})",
-        metavar="N",
-        allowed=lambda seeds: seeds >= 1,
-        refused="asks nothing; choose 1 or more",
-    )
-    folder: Path | None = option("where the cases are (default those that come along)", metavar="DIR")
-    jobs: int | None = option(
-        "answers at a time (default one a CPU)",
-        metavar="N",
-        allowed=lambda jobs: jobs >= 1,
-        refused="lets nobody answer; choose 1 or more",
-    )
-    limit: float | None = option(
-        f"seconds for one answer, by the clock (default {LIMIT_S:g}; of a live one 3600)",
-        metavar="S",
-        allowed=lambda limit: limit > 0,
-        refused="leaves no time to answer; choose more than 0",
-    )
-    twice: bool = option("answer each case again in another process, with its first seed, and compare", False)
-    layer: tuple[str, ...] = option(
-        "metric layer that a diagnosis is given, repeatable (default as there); of recorded cases those that were "
-        "recorded, `auto` for all",
-        (),
-        metavar="SPEC",
-    )
-    allow: Change | None = option(
-        "what a diagnosis may change (default system, which recorded runs cannot harm; with --live process)",
-        choices=get_args(Change),
-    )
-    html: Path | None = option("write one page with pictures", metavar="FILE", group=OUTPUTS)
-    markdown: Path | None = option("write the tables as Markdown", metavar="FILE", group=OUTPUTS)
-    save: Path | None = option("write the results, for a later --against", metavar="FILE", group=OUTPUTS)
-    against: Path | None = option("tell what is different from saved results", metavar="FILE", group=OUTPUTS)
-    gate: bool = option(
-        f"exit with 1 where {GATED} misses a number that it has to reach, or where an answer is another than in "
-        "the file of --against; --twice is judged too, if asked for",
-        False,
-        group=OUTPUTS,
-    )
-    live: tuple[str, ...] | None = option("run workloads for real (default all)", nargs="*", metavar="NAME", group=LIVE)
-    steady: bool = option("their steady twins too: nothing is to be found there", False, group=LIVE)
-    budget: float | None = option(
-        "seconds by the clock for each (default as in demo)",
-        metavar="S",
-        group=LIVE,
-        allowed=lambda budget: budget > 0,
-        refused="leaves no time for the program; choose more than 0",
-    )
-
     def run(self) -> int:
         """Run live, or evaluate."""
         refuse_strangers(self)
@@ -115,7 +54,7 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
         return _evaluate(self)
 
 
-def _evaluate(command: EvalCommand) -> int:
+def _evaluate(command: OfEvaluation) -> int:
     refuse(command)
     refuse_unknown(command)
     from .recorded.recorded_case import given
@@ -144,7 +83,7 @@ def _evaluate(command: EvalCommand) -> int:
     return 1 if failures else 0
 
 
-def _others(command: EvalCommand, found: Difference | None) -> list[str]:
+def _others(command: OfEvaluation, found: Difference | None) -> list[str]:
     if found is None or not found.answers:
         return []
     return [f"other answers than in {command.against}: {len(found.answers)}, see above."]
@@ -158,7 +97,7 @@ def _nobody(results: Results) -> list[str]:
     return ["nobody could answer: the table says why."]
 
 
-def _pace(command: EvalCommand) -> EvaluationPace:
+def _pace(command: OfEvaluation) -> EvaluationPace:
     import os
 
     from .run import EvaluationPace
@@ -166,7 +105,7 @@ def _pace(command: EvalCommand) -> EvaluationPace:
     return EvaluationPace(command.jobs or len(os.sched_getaffinity(0)), command.limit or LIMIT_S, command.twice)
 
 
-def _tell(command: EvalCommand) -> Tell:
+def _tell(command: OfEvaluation) -> Tell:
     """Count the answers on standard error: in one line on a terminal, else only now and then."""
     quiet, one_line = command.quiet, sys.stderr.isatty()
 
@@ -184,7 +123,7 @@ def _tell(command: EvalCommand) -> Tell:
     return tell
 
 
-def _write_pages(command: EvalCommand, results: Results, found: Difference | None) -> None:
+def _write_pages(command: OfEvaluation, results: Results, found: Difference | None) -> None:
     from .scores.results import write
 
     if command.html:
@@ -197,7 +136,7 @@ def _write_pages(command: EvalCommand, results: Results, found: Difference | Non
         write(markdown(results, found), command.markdown, "--markdown")
 
 
-def _answer(command: EvalCommand, results: Results, found: Difference | None, misses: list[str]) -> None:
+def _answer(command: OfEvaluation, results: Results, found: Difference | None, misses: list[str]) -> None:
     from .scores.page import words
     from .scores.summary import summarise
     from .scores.tables import duels

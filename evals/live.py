@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..agent.commands.alone import nobody, surveyed
 from ..agent.commands.chat import FRONT_DOOR
@@ -25,13 +25,11 @@ from ..tools.findings import Findings
 from ..tools.layers_here import named
 from .demo import only_here
 from .recorded.draft import machine_words
+from .refusals import OfEvaluation
 from .scores.live_scores import PLANNER, LiveResults, LiveRow, judged, live_markdown, live_words, skipped
 from .scores.results import origin, write
 from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload
-
-if TYPE_CHECKING:
-    from .eval import EvalCommand
 
 LIMIT_S = 3600.0
 """Wall time of one diagnosis, unless --limit says another; most of it is the program's own."""
@@ -48,7 +46,7 @@ class LiveDiagnosis(NamedTuple):
     steady: bool
 
 
-def run_live(command: EvalCommand) -> int:
+def run_live(command: OfEvaluation) -> int:
     """Diagnose each, tell how it went, and answer; a single one that fails is a row, and Ctrl-C keeps those before."""
     wishes = list(_wishes(command.live or (), command.steady))
     passed_on = {"allow": command.allow, "budget": command.budget, "layers": command.layer or None}
@@ -76,7 +74,7 @@ def run_live(command: EvalCommand) -> int:
     return INTERRUPTED if stopped else 0
 
 
-def _tell(words: str, command: EvalCommand) -> None:
+def _tell(words: str, command: OfEvaluation) -> None:
     if not command.quiet:
         print(printable(words), file=sys.stderr)
 
@@ -88,7 +86,7 @@ def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
             yield LiveDiagnosis(workload, True)
 
 
-def _row(wish: LiveDiagnosis, command: EvalCommand) -> LiveRow:
+def _row(wish: LiveDiagnosis, command: OfEvaluation) -> LiveRow:
     workload = wish.workload
     if (reason := missing(workload)) is not None:
         return skipped(workload, wish.steady, reason)
@@ -100,7 +98,7 @@ def _row(wish: LiveDiagnosis, command: EvalCommand) -> LiveRow:
     return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
 
 
-def _demo(wish: LiveDiagnosis, command: EvalCommand) -> dict[str, Any]:
+def _demo(wish: LiveDiagnosis, command: OfEvaluation) -> dict[str, Any]:
     """Give the object that the command answers with; `error` says why there is none."""
     limit_s = LIMIT_S if command.limit is None else command.limit
     with subprocess.Popen(_command(wish, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
@@ -120,7 +118,7 @@ def _demo(wish: LiveDiagnosis, command: EvalCommand) -> dict[str, Any]:
     return found
 
 
-def _command(wish: LiveDiagnosis, command: EvalCommand) -> list[str]:
+def _command(wish: LiveDiagnosis, command: OfEvaluation) -> list[str]:
     words = ["demo", wish.workload.name, "--json", "--planner", PLANNER, "--allow", command.allow or "process"]
     words += ["--steady"] if wish.steady else []
     words += ["--budget", f"{command.budget:g}"] if command.budget is not None else []

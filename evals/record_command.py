@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..agent.commands.options import Answering, OfProgram, option, place
+from ..agent.commands.options import Answering
 from ..knowledge.errors import VgoError
+from .recorded.options import OfRecording
 
 if TYPE_CHECKING:
     from .recorded.workshop import Workshop
 
-WHERE = "where"
 BUT = ", but by a truth that was not recorded:"
 MEND = "Mend truth.yaml and seal it again, or record more."
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordCommand(OfProgram, Answering):
+class RecordCommand(OfRecording):
     """Make a recorded case of a workload, or of a program of one's own."""
 
     EPILOG = """\
@@ -36,36 +36,9 @@ pairs with each mitigation of those factors and of the known causes, applied and
 off goes on with --resume. Of your own program, write what is right into truth.yaml afterwards, then --seal it.
 """
     USAGE = "NAME [OPTIONS] [-- COMMAND [ARGS...]]"
-    GROUP = "what is recorded"
     SETTINGS = ("layer", "launcher", "timeout", "on-failure")
     PLACES = None
     REQUIRES = {"command": "shell metric per_iteration unit higher_is_better input launcher"}
-
-    name: str = place("NAME", "a workload, a case to record again, or a new name for COMMAND")
-    steady: bool = option("the workload's steady twin, without its cause", False)
-    runs: int | None = option("of the baseline, and profiled ones (default 400)", metavar="N")
-    pairs: int | None = option("with each mitigation (default 400)", metavar="N")
-    minutes: float | None = option("scale runs and pairs down until it takes about M minutes", metavar="M")
-    mitigation: tuple[str, ...] = option("record this one too; repeatable", (), metavar="M")
-    cause: tuple[str, ...] = option(
-        "record the mitigations of this factor, found or not; repeatable", (), metavar="FACTOR"
-    )
-    placebo: tuple[str, ...] = option(
-        "record pairs under the name of this mitigation with nothing applied (A/A): a claim of it is a false "
-        "alarm; repeatable",
-        (),
-        metavar="M",
-    )
-    all: bool = option("record every mitigation that the tool can apply", False)
-    allow: str | None = option(
-        "which mitigations may be applied: none, those that touch only the program, or also those that change "
-        "the system (default process, and for a workload what its cures change)",
-        choices=("none", "process", "system"),
-    )
-    out: Path | None = option("the parent of cases (evals/cases)", metavar="FOLDER", group=WHERE)
-    force: bool = option("record again what is there; a person's words in its yaml files are kept", False, group=WHERE)
-    resume: bool = option("go on with a recording that was cut off, as it began", False, group=WHERE)
-    seal: bool = option("only hash the files again, after a yaml file was edited", False, group=WHERE)
 
     def run(self) -> int:
         """Record, or seal, and say whether the case can be scored."""
@@ -88,15 +61,8 @@ off goes on with --resume. Of your own program, write what is right into truth.y
             record(recorder)
         return _told(finish(recorder, self.parent), self)
 
-    @property
-    def parent(self) -> Path:
-        """The folder of cases."""
-        from .recorded.folders import CASES
 
-        return self.out or CASES
-
-
-def _key(command: RecordCommand) -> str:
+def _key(command: OfRecording) -> str:
     """Name the case: of a workload, by it and its twin."""
     from pydantic import TypeAdapter, ValidationError
 
@@ -111,7 +77,7 @@ def _key(command: RecordCommand) -> str:
         raise VgoError(f"{key!r} cannot name a case: use small letters and digits, with - between them.") from error
 
 
-def _workshop(command: RecordCommand, key: str) -> Workshop:
+def _workshop(command: OfRecording, key: str) -> Workshop:
     """Begin, or go on; raise VgoError where something would be overwritten that was not meant."""
     from .recorded.asking import asked_for
     from .recorded.workshop import Workshop

@@ -1,16 +1,19 @@
-"""What `eval` refuses before its first answer: what makes no sense, is not there, or could not be written after it."""
+"""What `eval` is asked, and what it refuses before its first answer: nonsense, what is not there or not writable."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal, get_args
 
+from ..agent.commands.options import Answering, OnHosts, option
 from ..knowledge.errors import VgoError
 from .contest import OWN
 
-if TYPE_CHECKING:
-    from .eval import EvalCommand
-
+OUTPUTS, LIVE = "what becomes of it", "live"
+SEEDS = 3
+LIMIT_S = 600.0
+Change = Literal["process", "system"]
 GATED = "rules"
 PLANNERS = (GATED, "llama", "greedy", "random-legal", "constant", "paper", "paper-raw", "oracle")
 """The names in `contest`, said here so that a wrong one is refused without an import of them."""
@@ -33,24 +36,84 @@ OF_LIVE = {
 }
 
 
-def refuse_strangers(command: EvalCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class OfEvaluation(OnHosts, Answering):
+    """What `eval` is asked."""
+
+    planner: tuple[str, ...] = option(
+        "who answers (default all that come along); llama:MODEL is one of yours; repeatable", (), metavar="P"
+    )
+    cases: str | None = option("which cases, by name (default all)", metavar="GLOB")
+    split: str | None = option("only the cases of this split", choices=("train", "held-out"))
+    seeds: int | None = option(
+        f"seeds from 1 on (default {SEEDS})",
+        metavar="N",
+        allowed=lambda seeds: seeds >= 1,
+        refused="asks nothing; choose 1 or more",
+    )
+    folder: Path | None = option("where the cases are (default those that come along)", metavar="DIR")
+    jobs: int | None = option(
+        "answers at a time (default one a CPU)",
+        metavar="N",
+        allowed=lambda jobs: jobs >= 1,
+        refused="lets nobody answer; choose 1 or more",
+    )
+    limit: float | None = option(
+        f"seconds for one answer, by the clock (default {LIMIT_S:g}; of a live one 3600)",
+        metavar="S",
+        allowed=lambda limit: limit > 0,
+        refused="leaves no time to answer; choose more than 0",
+    )
+    twice: bool = option("answer each case again in another process, with its first seed, and compare", False)
+    layer: tuple[str, ...] = option(
+        "metric layer that a diagnosis is given, repeatable (default as there); of recorded cases those that were "
+        "recorded, `auto` for all",
+        (),
+        metavar="SPEC",
+    )
+    allow: Change | None = option(
+        "what a diagnosis may change (default system, which recorded runs cannot harm; with --live process)",
+        choices=get_args(Change),
+    )
+    html: Path | None = option("write one page with pictures", metavar="FILE", group=OUTPUTS)
+    markdown: Path | None = option("write the tables as Markdown", metavar="FILE", group=OUTPUTS)
+    save: Path | None = option("write the results, for a later --against", metavar="FILE", group=OUTPUTS)
+    against: Path | None = option("tell what is different from saved results", metavar="FILE", group=OUTPUTS)
+    gate: bool = option(
+        f"exit with 1 where {GATED} misses a number that it has to reach, or where an answer is another than in "
+        "the file of --against; --twice is judged too, if asked for",
+        False,
+        group=OUTPUTS,
+    )
+    live: tuple[str, ...] | None = option("run workloads for real (default all)", nargs="*", metavar="NAME", group=LIVE)
+    steady: bool = option("their steady twins too: nothing is to be found there", False, group=LIVE)
+    budget: float | None = option(
+        "seconds by the clock for each (default as in demo)",
+        metavar="S",
+        group=LIVE,
+        allowed=lambda budget: budget > 0,
+        refused="leaves no time for the program; choose more than 0",
+    )
+
+
+def refuse_strangers(command: OfEvaluation) -> None:
     """Refuse an option of recorded cases with --live, and one of --live without it: it would do nothing."""
     live = command.live is not None
-    for option, cure in (OF_RECORDED if live else OF_LIVE).items():
-        value = getattr(command, option)
+    for name, cure in (OF_RECORDED if live else OF_LIVE).items():
+        value = getattr(command, name)
         absent = value is None or value in (False, (), "")
         if not absent:
             kind = "recorded cases, not of --live" if live else "--live, not of recorded cases"
-            raise VgoError(f"--{option} is an option of {kind}: {cure}.")
+            raise VgoError(f"--{name} is an option of {kind}: {cure}.")
 
 
-def refuse(command: EvalCommand) -> None:
+def refuse(command: OfEvaluation) -> None:
     """Refuse before the first answer what makes no sense, or could not be written after the last."""
     if command.gate and command.planner and GATED not in command.planner:
         raise VgoError(f"--gate judges {GATED}; name it with --planner, or leave --planner out.")
-    for option in ("html", "markdown", "save"):
-        if (path := getattr(command, option)) is not None:
-            _refuse_unwritable(option, path)
+    for name in ("html", "markdown", "save"):
+        if (path := getattr(command, name)) is not None:
+            _refuse_unwritable(name, path)
 
 
 def _refuse_unwritable(option: str, path: Path) -> None:
@@ -69,7 +132,7 @@ def _refuse_unwritable(option: str, path: Path) -> None:
         path.unlink()
 
 
-def refuse_unknown(command: EvalCommand) -> None:
+def refuse_unknown(command: OfEvaluation) -> None:
     """Refuse a planner or a case that is not there, before the tables are read and all that judges is imported."""
     from fnmatch import fnmatchcase
 
@@ -87,7 +150,7 @@ def refuse_unknown(command: EvalCommand) -> None:
         raise VgoError(f"No case in {folder} is called {command.cases}; there are: {', '.join(names)}.")
 
 
-def folder_of(command: EvalCommand) -> Path:
+def folder_of(command: OfEvaluation) -> Path:
     """Say where the cases are."""
     from .recorded.folders import CASES
 

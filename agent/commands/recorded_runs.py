@@ -1,4 +1,4 @@
-"""Recorded runs: what `analyze` is asked of them, and how they are shown and converted, and compared by node or rank."""
+"""Recorded runs: what `analyze` is asked of them, and how they are shown, converted, and compared by node or rank."""
 
 from __future__ import annotations
 

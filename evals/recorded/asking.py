@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -24,15 +23,13 @@ from ..workloads.registry import find
 from ..workloads.registry import subject_of as subject_of_workload
 from .draft import truth_of_workload
 from .folders import CASE, RECORDING, TRUTH
+from .options import OfRecording
 from .recording_plan import RecordingPlan
 from .schema import CaseFile, Recording, Truth
 from .truth import nearest, read_truth
 
-if TYPE_CHECKING:
-    from ..record_command import RecordCommand
 
-
-def asked_for(command: RecordCommand, key: str) -> RecordingPlan:
+def asked_for(command: OfRecording, key: str) -> RecordingPlan:
     """Check the options against each other; what cannot work is refused before the first run."""
     settings, origins = effective({**command.flags, **({"allow": command.allow} if command.allow else {})})
     named(settings.layers)
@@ -86,7 +83,7 @@ def truth_so_far(folder: Path, asked: RecordingPlan, lines: Lines) -> Truth | No
     return truth_of_workload(asked.workload, asked.steady) if asked.workload else None
 
 
-def _counts(command: RecordCommand) -> dict[str, int]:
+def _counts(command: OfRecording) -> dict[str, int]:
     """The numbers that were typed; the others are as the `RecordingPlan` has them, or as many as fit."""
     return {name: count for name in ("runs", "pairs") if (count := getattr(command, name)) is not None}
 
@@ -115,7 +112,7 @@ def _causes(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _made_by(command: RecordCommand, name: str, steady: bool, subject: Subject) -> str:
+def _made_by(command: OfRecording, name: str, steady: bool, subject: Subject) -> str:
     """Give the line that records it again: of a workload by its name, of another program with what it is judged by."""
     words = ["record", name, *(["--steady"] if steady else [])]
     words += [word for name, count in _counts(command).items() for word in (f"--{name}", str(count))]
