@@ -51,9 +51,10 @@ class ChatApp(App[None]):
         gc.disable()  # a collection in the midst of imports stops the screen for longer than a key press may take
         self.register_theme(CONTRAST)
         self.theme = self._named
+        from .screens import OPENED
         from .screens.session import SessionScreen
 
-        screen = SessionScreen(self.session)
+        screen = SessionScreen(self.session, OPENED)
         self.push_screen(screen)
         if self._first:
             screen.call_after_refresh(screen.action_say, self._first)

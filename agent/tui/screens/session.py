@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -65,9 +66,11 @@ class SessionScreen(Screen[None]):
     SessionScreen.-tiny .drawn, SessionScreen.-flat .drawn { display: none; }
     """
 
-    def __init__(self, session: ChatSession) -> None:
+    def __init__(self, session: ChatSession, opened: Mapping[str, Callable[[SessionScreen, ChatReply], None]]) -> None:
         super().__init__()
         self.session = session
+        self._opened = opened
+        """What a reply can open."""
         self._talk: list[Exchange] = []
         self._before: list[tuple[list[Exchange], SessionView]] = []
         """What was said about the runs that stand above this one, each with its run as it was left."""
@@ -173,12 +176,10 @@ class SessionScreen(Screen[None]):
         self._open(reply)
 
     def _open(self, reply: ChatReply) -> None:
-        from . import OPENED
-
         if reply.opens == "quit":
             self.app.call_later(self.app.action_quit)
-        elif reply.opens in OPENED:
-            OPENED[reply.opens](self, reply)
+        elif reply.opens in self._opened:
+            self._opened[reply.opens](self, reply)
 
     def save_picture(self, name: str) -> None:
         """Write what is on the screen now, without holding it up."""

@@ -40,7 +40,7 @@ def test_the_app_built_anew_after_every_event_shows_the_same(copied: RunFolder, 
     async def follow(pilot: Pilot[None]) -> None:
         screen = pilot.app.screen
         assert isinstance(screen, SessionScreen)
-        other = SessionScreen(ChatSession(desk))
+        other = SessionScreen(ChatSession(desk), {})
         await pilot.app.push_screen(other)
         for number, text in enumerate(lines):
             with copied.transcript.open("ab") as file:
