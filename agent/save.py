@@ -16,8 +16,8 @@ from ..tools.recorded.recorded import RecordedRuns
 from ..tools.recorded.write import SIDECAR_BEGINS, write
 from ..tools.row import REQUIRED
 from ..tools.run_table import LAYERS, RUNS, write_layers
+from .report.step import StepResult
 from .report.tables import LEADING, runs_csv, runs_md
-from .step import StepResult
 
 PAGE = "runs.md"
 ENDINGS = (".csv", ".parquet")
@@ -103,7 +103,7 @@ def _recorded(stepped: StepResult, path: Path) -> RecordedRuns:
     frame = pl.read_csv(io.BytesIO(stepped.files[RUNS]), infer_schema_length=None)
     frame = frame.with_columns(pl.col(name).cast(pl.String) for name in frame.columns if name in texts)
     facts = {
-        "subject": stepped.request.subject.model_dump(mode="json"),
-        "machine": stepped.machine.model_dump(mode="json"),
+        "subject": stepped.run.subject.model_dump(mode="json"),
+        "machine": stepped.run.machine.model_dump(mode="json"),
     }
     return measured(frame, str(path), list(layers), facts)

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from ..knowledge.errors import VgoError
-from ..knowledge.loader import Knowledge
+from ..knowledge.loader import NOTHING_KNOWN
 from ..tools.amount import LONGEST
-from ..tools.base import Outcome, Result, ToolError
+from ..tools.base import Outcome, ToolError
 from ..tools.case import NO_FILES, Case, Contents, Finished, Record
 from ..tools.ending_signals import answers
 from ..tools.execution.bench import Bench
 from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
 from ..tools.execution.trial import try_once
-from ..tools.machine import Machine
-from ..tools.row import Row
 from ..tools.run_table import LAYERS, RUNS, artefacts, read_layers
 from ..tools.statistics.shape.describe import describe
 from ..tools.statistics.spread import summarise
@@ -36,16 +32,17 @@ from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, carry_on,
 from .interface import Interface
 from .record import FinishedRun
 from .run_folder import RunFolder
-from .session import ShownAnswer
 from .transcript import Decision, ToolEnd
 from .trial_runs import way_of
+
+if TYPE_CHECKING:
+    from .report.step import StepResult
 
 CALL = "c001"
 NO_TIME = 1e-9
 """Seconds: a step that has any runs ends at once."""
 ANSWER_S = 1.0
 """Of the budget, for the answer after the last run."""
-NOTHING_KNOWN = Knowledge({}, {}, "")
 
 
 ALONE: Mapping[str, Tool[Any, Any]] = {"measurement": MeasureTool(), "profile": ProfileTool()}
@@ -89,6 +86,7 @@ class StepRequest(ExperimentRequest):
 
     def run(self, run: ExperimentRun) -> StepResult:
         """Run the tool on what the log has; Ctrl-C ends it early, and raises only where no run counts yet."""
+        from .report.step import StepResult
         from .save import keep
 
         bench = run.place.bench
@@ -96,7 +94,9 @@ class StepRequest(ExperimentRequest):
         case = Case(CALL, self.subject, self.limits, run.machine, NOTHING_KNOWN, Record((), NO_FILES), bench)
         outcome, stopped = _called(self, case, run)
         rows = rows_in(log_in(run.folder))
-        result = StepResult(self, run.machine, outcome.result, rows, outcome.artefacts, stopped, run.folder.path)
+        record = self.record(outcome.result.model_dump(mode="json"), outcome.artefacts)
+        measured = FinishedRun((), record, self.subject, self.limits, run.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, "")
+        result = StepResult(measured, outcome.result, rows, outcome.artefacts, stopped, run.folder.path)
         keep(result)
         return result
 
@@ -114,44 +114,6 @@ class StepRequest(ExperimentRequest):
             outcomes = np.array([row["outcome"] for row in rows if row["ok"] == 1])
             answer["outcome"] = summarise(outcomes[describe(outcomes).warm_up :]).model_dump(mode="json")
         return RemadeFiles(len(rows), {RUNS: runs_csv(self.record(answer, files))}, answer)
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """What it gave."""
-
-    request: StepRequest
-    machine: Machine
-    result: Result
-    rows: Sequence[Row]
-    files: Mapping[str, bytes]
-    """The table, and what its columns mean, as a run folder has them."""
-    stopped: BaseException | None
-    """Ctrl-C, or the exit that a signal asked for; what was measured until then counts."""
-    folder: Path
-
-    @property
-    def run(self) -> FinishedRun:
-        """The same as a diagnosis of one call, for what describes those."""
-        record = self.request.record(self.result.model_dump(mode="json"), self.files)
-        return FinishedRun(
-            (), record, self.request.subject, self.request.limits, self.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, ""
-        )
-
-    @property
-    def answer(self) -> Mapping[str, Any]:
-        """Its numbers without the rows."""
-        from .report.step import summary
-
-        told = {name: value for name, value in summary(self, ()).items() if name not in ("rows", "saved")}
-        return told | {"headline": self.result.summary, "command": list(self.request.subject.command)}
-
-    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
-        """Its numbers with every row, and its words."""
-        from .report.step import summary, text
-        from .terminal import speaks_unicode
-
-        return ShownAnswer(summary(self, saved), text(self, saved, speaks_unicode(sys.stdout)))
 
 
 def log_in(folder: RunFolder) -> Path:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -20,19 +19,21 @@ from ..tools.machine import busy_words
 from ..tools.one_level import on_one_level
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
+from ..tools.run_table import RUNS
 from ..tools.statistics.ratio_test import FEWEST
 from ..tools.study.design import StudyDesign, StudyScope
 from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
-from ..tools.study.study import Study, answered, choose, numbered, runs_table, settings_to_run
+from ..tools.study.study import answered, choose, numbered, runs_table, settings_to_run
 from ..tools.study.warm_up import WarmUpRun, warm_up
 from .clock import BudgetClock
 from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, carry_on, opened
 from .interface import Interface
 from .run_folder import RunFolder
-from .session import ShownAnswer
 
-TABLE = "runs.csv"
+if TYPE_CHECKING:
+    from .report.study import StudyResult
+
 ROUNDS, CONFIRM = "rounds", "confirm"
 CLOCK = "frequency:cpus=all,per_cpu=true"
 """The layer that logs the clock of each CPU (section 3.3 of the paper)."""
@@ -79,7 +80,7 @@ class StudyRequest(StudyOptions):
         run.say(f"{len(settings)} settings in at most {self.rounds} rounds")
         _warn_of_budget(self, settings, run)
         rows, batch = _runs(self, settings, run)
-        path, layers = run.folder.path / TABLE, run.place.bench.described_by(self.layers)
+        path, layers = run.folder.path / RUNS, run.place.bench.described_by(self.layers)
         together = numbered(self.rounds, rows, batch)
         write_table(runs_table(self.design, together, str(path), layers.values(), run.facts), path, fresh=True)
         result = concluded(self, rows, batch, run.folder.path)
@@ -90,32 +91,8 @@ class StudyRequest(StudyOptions):
         """Make the table and the whole answer again."""
         rows, batch = (rows_in(folder.partial / f"{name}.jsonl") for name in (ROUNDS, CONFIRM))
         answer = concluded(self, rows, batch, folder.path).answer
-        table = runs_table(self.design, numbered(self.rounds, rows, batch), TABLE, (), {}).frame
-        return RemadeFiles(len(table), {TABLE: table.write_csv().encode()}, answer)
-
-
-@dataclass(frozen=True)
-class StudyResult:
-    """A study that has ended."""
-
-    asked: StudyRequest
-    study: Study
-    rows: tuple[Row, ...]
-    folder: Path
-
-    @property
-    def answer(self) -> Mapping[str, Any]:
-        """All that it found."""
-        from .report.study import summary
-
-        return summary(self)
-
-    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
-        """All that it found, and its words."""
-        from .report.study import text
-
-        files = [path.name for path in sorted(self.folder.glob("[!.]*.*"))]
-        return ShownAnswer({**self.answer, "files": files}, text(self))
+        table = runs_table(self.design, numbered(self.rounds, rows, batch), RUNS, (), {}).frame
+        return RemadeFiles(len(table), {RUNS: table.write_csv().encode()}, answer)
 
 
 def begin(
@@ -148,11 +125,13 @@ def begin(
 
 def concluded(asked: StudyRequest, rows: Sequence[Row], batch: Sequence[Row], folder: Path) -> StudyResult:
     """Answer from the rows of the rounds, and from those of the batch that confirms."""
+    from .report.study import StudyResult
+
     one, two = on_one_level(rows), on_one_level(batch)
     study = answered(asked.design, asked.tried, one, two, asked.subject, asked.rounds, asked.alpha, asked.seed)
     if busy := busy_words(asked.load_1min, asked.cpus):
         study = study.model_copy(update={"notes": (busy, *study.notes)})
-    return StudyResult(asked, study, numbered(asked.rounds, one, two), folder)
+    return StudyResult(asked.subject, study, numbered(asked.rounds, one, two), folder)
 
 
 def _warn_of_budget(asked: StudyRequest, settings: Sequence[StudySetting], run: ExperimentRun) -> None:

@@ -37,6 +37,9 @@ class Knowledge:
         return next(iter(self.factors_of(column)), None)
 
 
+NOTHING_KNOWN = Knowledge({}, {}, "")
+
+
 def load(folder: Path = HERE) -> Knowledge:
     """Read every file; the first broken one raises VgoError."""
     return Knowledge(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ from ...tools.document import Block, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
+from ...tools.row import Row
 from ...tools.run_table import LAYERS, RUNS, read_layers, read_runs
 from ...tools.statistics.shape.describe import describe
 from ...tools.statistics.spread import log_sd_interval
+from ..record import FinishedRun
 from ..render.terminal import blocks_text
-from ..step import StepResult
+from ..session import ShownAnswer
+from ..terminal import speaks_unicode
 from . import factors, ledger
 from .diagnosis import typed
 from .numbers import histogram, number, statistics
@@ -26,9 +31,34 @@ MOST_HIDDEN = 12
 CTRL_C = "Ctrl-C"
 
 
+@dataclass(frozen=True)
+class StepResult:
+    """What it gave."""
+
+    run: FinishedRun
+    """As a diagnosis of one call has it, for what describes those."""
+    result: Result
+    rows: Sequence[Row]
+    files: Mapping[str, bytes]
+    """The table, and what its columns mean, as a run folder has them."""
+    stopped: BaseException | None
+    """Ctrl-C, or the exit that a signal asked for; what was measured until then counts."""
+    folder: Path
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """Its numbers without the rows."""
+        told = {name: value for name, value in summary(self, ()).items() if name not in ("rows", "saved")}
+        return told | {"headline": self.result.summary, "command": list(self.run.subject.command)}
+
+    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
+        """Its numbers with every row, and its words."""
+        return ShownAnswer(summary(self, saved), text(self, saved, speaks_unicode(sys.stdout)))
+
+
 def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
     """Give the object that `--json` prints: the result, every run, and what the runs were made on."""
-    subject = stepped.request.subject
+    subject = stepped.run.subject
     return {
         "command": typed(subject),
         "outcome": subject.outcome,
@@ -37,7 +67,7 @@ def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
         **_ledger(stepped),
         "interrupted": stepped.stopped is not None,
         "rows": [dict(row) for row in stepped.rows],
-        "machine": stepped.machine.model_dump(mode="json"),
+        "machine": stepped.run.machine.model_dump(mode="json"),
         "saved": [str(path) for path in saved],
         "run_dir": str(stepped.folder),
     }
@@ -63,7 +93,7 @@ def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
 
 
 def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> Iterator[Block]:
-    subject = stepped.request.subject
+    subject = stepped.run.subject
     counted = [row["outcome"] for row in stepped.rows if row["ok"] == 1]
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
@@ -77,7 +107,7 @@ def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> Iter
 
 
 def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iterator[Block]:
-    subject, counted = stepped.request.subject, profiled_outcomes(stepped)
+    subject, counted = stepped.run.subject, profiled_outcomes(stepped)
     bare = f", {number(profiled.bare.n)} bare ones between" if profiled.bare else ""
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
     failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
@@ -98,7 +128,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
 def ledger_in(stepped: StepResult) -> Ledger | None:
     """Where the milliseconds went, if the runs tell."""
     table = read_runs(stepped.files[RUNS], RUNS, read_layers(stepped.files[LAYERS]).values())
-    return ledger_of(table, stepped.request.subject.ns_each / 1e6, stepped.request.limits.seed)
+    return ledger_of(table, stepped.run.subject.ns_each / 1e6, stepped.run.limits.seed)
 
 
 def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Figure:

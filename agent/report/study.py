@@ -5,18 +5,23 @@ from __future__ import annotations
 import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ...tools import document as doc
 from ...tools.claim import Claim, in_a_word, interval
+from ...tools.row import Row
+from ...tools.run_table import RUNS
 from ...tools.statistics.values import IntervalEstimate
 from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against
 from ...tools.study.study import Study
+from ...tools.subject import Subject
 from ..render.terminal import blocks_text, terminal_text
 from ..run_folder import REQUEST
-from ..study import TABLE, StudyResult
+from ..session import ShownAnswer
 from .numbers import ABSENT, number, percent, ratio, scale
 
 _ENDS = "the ends are the paper's normalised minimum and maximum, which more runs only widen."
@@ -25,6 +30,26 @@ _EFFECTS = (
     "same; of an interaction (x), by how much both together differ from what each does alone. p-values are of the "
     "spread, adjusted by Holm over all effects. Rounds were resampled whole."
 )
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """A study that has ended."""
+
+    subject: Subject
+    study: Study
+    rows: tuple[Row, ...]
+    folder: Path
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """All that it found."""
+        return summary(self)
+
+    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
+        """All that it found, and its words."""
+        files = [path.name for path in sorted(self.folder.glob("[!.]*.*"))]
+        return ShownAnswer({**self.answer, "files": files}, text(self))
 
 
 def planned(design: StudyDesign, rounds: int) -> str:
@@ -45,7 +70,7 @@ def _skipped(design: StudyDesign) -> list[str]:
 def summary(studied: StudyResult) -> dict[str, Any]:
     """Give the whole answer as JSON has it."""
     values = studied.study.model_dump(mode="json")
-    answer = {"command": list(studied.asked.subject.command), "headline": studied.study.headline, **values}
+    answer = {"command": list(studied.subject.command), "headline": studied.study.headline, **values}
     return {"folder": str(studied.folder), **answer}
 
 
@@ -60,9 +85,9 @@ def document(studied: StudyResult) -> doc.Document:
     figures = {name: doc.Figure(name, caption) for name, caption in captions.items()}
     effects = (_EFFECTS, figures["effects"], _effects(study.effects)) if study.effects else ()
     reserved = (study.reservation.answer, figures["cores"], _cores(studied))
-    changes = tuple((f"`{one.name}`", f"`{one.told()}`") for one in studied.asked.design.settings)
+    changes = tuple((f"`{one.name}`", f"`{one.told()}`") for one in studied.study.design.settings)
     return doc.Document(
-        shlex.join(studied.asked.subject.command),
+        shlex.join(studied.subject.command),
         "thread study",
         (
             doc.Headline("", study.verdict),
@@ -79,7 +104,7 @@ def document(studied: StudyResult) -> doc.Document:
             doc.Section("Clock of the CPUs", (_clocks(studied.rows),)),
             doc.Section("Left out", (doc.Listing(tuple(_left_out(study))),)),
             doc.Section("The settings", (doc.Facts(changes),), folded=True),
-            f"Every run is in `{TABLE}`; what was asked is in `{REQUEST}`.",
+            f"Every run is in `{RUNS}`; what was asked is in `{REQUEST}`.",
         ),
     )
 
@@ -109,7 +134,7 @@ def _left_out(study: Study) -> list[str]:
 
 def _settings(studied: StudyResult) -> doc.Table:
     """Tabulate what each setting gave."""
-    spreads, unit = studied.study.spreads, studied.asked.subject.unit
+    spreads, unit = studied.study.spreads, studied.subject.unit
     mean = scale(unit, max((one.mean or 0.0 for one in spreads), default=0.0))
 
     def between(found: IntervalEstimate | None, factor: float) -> str:
@@ -170,7 +195,7 @@ def _cores(studied: StudyResult) -> doc.Table:
         one, held = by_name[step.setting], step.against_all
         of_all = (interval(held.spread), in_a_word(held.spread)) if held else (ABSENT, "every core")
         rows.append((step.cores, step.spare, step.threads, one.mean, one.cv, one.minimum, one.maximum, *of_all))
-    mean, cv = doc.TableColumn("mean", studied.asked.subject.unit), doc.TableColumn("CV", doc.SHARE, 3)
+    mean, cv = doc.TableColumn("mean", studied.subject.unit), doc.TableColumn("CV", doc.SHARE, 3)
     return doc.Table(
         ("cores", "left", "threads", mean, cv, "min/mean", "max/mean", "spread ratio to all cores", "spread"), rows
     )

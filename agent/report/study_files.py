@@ -12,12 +12,11 @@ from ...tools.study.effects import CoreReservation, Effect
 from ...tools.study.spreads import outcomes
 from ..render.files import document_files
 from ..run_folder import write
-from ..study import StudyResult
 from .canvas import BASELINE, FAINT, MITIGATED, canvas
 from .figures import in_unit, plain
 from .numbers import scale
 from .strips import height_of, name_rows, normalised, row_axes
-from .study import document, named
+from .study import StudyResult, document, named
 
 MOST_EFFECTS = 40
 
@@ -82,6 +81,6 @@ def _pictures(studied: StudyResult) -> dict[str, str]:
     times = outcomes(first)
     return {
         "settings": normalised({one.setting: times[one.setting] for one in study.spreads}, study.chosen),
-        "cores": against_cores(study.reservation.steps, times, studied.asked.subject.unit),
+        "cores": against_cores(study.reservation.steps, times, studied.subject.unit),
         "effects": forest(study.effects),
     }
