@@ -25,7 +25,7 @@ KINDS = {
     "measurement": ("step", "StepRequest"),
     "profile": ("step", "StepRequest"),
     "study": ("study", "StudyRequest"),
-    "sweep": ("sweep.request", "SweepRequest"),
+    "sweep": ("sweep.conduct", "SweepRequest"),
 }
 """Module and class of what each kind is asked for."""
 

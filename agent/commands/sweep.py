@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...knowledge.errors import VgoError
-from .options import Asking, OfProgram, OnHosts, option, place
+from ..sweep.options import OfSweep
 
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepCommand(OfProgram, OnHosts, Asking):
+class SweepCommand(OfSweep):
     """Run a command over a space of settings, in random rounds, each cell until its spread is known."""
 
     EPILOG = """\
@@ -40,30 +40,8 @@ runs.csv in the folder is a run table, in which parameters are settings: analyze
 each round is made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
 """
     USAGE = "SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
-    GROUP = "the design, also in SPACE"
     WORDS = {"command": "the program and its arguments (default: the one of SPACE)"}
     SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "launcher", "root", "seed", "out")
-
-    space: tuple[str, ...] = place("SPACE", "a YAML file, the name of one that ships, or 'NAME=LEVEL,LEVEL ...'")
-    dry_run: bool = option("print cells and all that each changes, touch nothing", False, group="")
-    name: str | None = option(
-        "name of the folder, sweep-NAME below --out (default: of SPACE)", metavar="NAME", group=""
-    )
-    design: str | None = option(
-        "every combination, a Latin hypercube, or new cells where a Gaussian process says (default grid)",
-        choices=("grid", "lhs", "adaptive"),
-    )
-    cells: int | None = option("cells of lhs, and of adaptive at most (default 20)", metavar="N")
-    response: str | None = option(
-        "what adaptive looks at, and the report draws (default sd)",
-        choices=("sd", "cv", "mean", "median", "p95", "p99"),
-    )
-    seek: str | None = option(
-        "adaptive goes where the response may be best, or where it is least known (default best)",
-        choices=("best", "unknown"),
-    )
-    within: float | None = option("factor within which the SD is known (default 1.25)", metavar="F")
-    runs: int | None = option("runs to spend over all cells", metavar="N")
 
     @classmethod
     def begins_program(cls, places: Sequence[str], word: str) -> bool:
@@ -82,7 +60,7 @@ each round is made on one host, and rounds are dealt to all in random order, so 
         settings, origins = effective(self.flags)
         request, folder = sweep_request(self, settings, origins)
         if self.dry_run:
-            from ..sweep.files import preview, words
+            from ..sweep.request import preview, words
 
             shown = preview(request, folder)
             return self.answer(shown, words(shown))

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
+from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...tools.execution.progress import Remark
 from ...tools.execution.row_log import SYNC_S, RowLog, RowsInMemory, rows_in
 from ...tools.experiment.conditions import AppliedConditions
 from ...tools.layers_here import choose
+from ...tools.subject import Allow, Subject
+from ...tools.sweep.setting import mitigation_of, preconditions
+from ...tools.sweep.space import Space
 from ...tools.sweep.sweep import CellConditions, Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
 from ..clock import BudgetClock
-from ..experiment import ExperimentRun, RemadeFiles, go_on
+from ..commands.subject import with_command
+from ..consent import NO, ONCE
+from ..experiment import ExperimentRequest, ExperimentResult, ExperimentRun, RemadeFiles, go_on
 from ..interface import Interface
 from ..run_folder import RunFolder, experiment_in
-from ..session import ShownAnswer, read_request
-from .request import SweepRequest
+from ..session import read_request
+
+if TYPE_CHECKING:
+    from .files import SweepResult
 
 DRAWN, RAN = "cells.jsonl", "log.jsonl"
 """Logs of the cells that were drawn, and of the runs."""
@@ -29,28 +37,141 @@ FILES_S = 3.0
 """Of the budget, for the tables and pictures after the last run."""
 
 
-@dataclass(frozen=True)
-class SweepResult:
-    """How a sweep ended."""
-
-    answer: Mapping[str, Any]
-    words: str
-    failure: str = ""
-    """Why there is no answer: no cell could be run."""
-
-    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
-        """Its answer, and its words."""
-        return ShownAnswer({**self.answer}, self.words, self.failure)
+_SYSTEM, _GROUP = ("frequency", "scheduler"), ("cpu_quota", "memory")
+SAME = ("launcher", "root", "directory", "timeout_s")
+"""Of the subject: what stays from one command to the next."""
 
 
-def begin(request: SweepRequest, folder: RunFolder, interface: Interface, clock: BudgetClock) -> SweepResult:
+def filled(word: str, texts: Mapping[str, str]) -> str:
+    """Put the levels in the place of `{name}`; other braces stay."""
+    return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda found: texts.get(found[1], found[0]), word)
+
+
+class SweepRequest(ExperimentRequest):
+    """What a sweep was asked for; it goes on only with the same, but for its limits."""
+
+    lenient: ClassVar[bool] = True
+    kind: Literal["sweep"] = "sweep"
+    space: Space
+    """Resolved: the command and all else that the command line says is in it."""
+    seed: int
+    layers: tuple[str, ...]
+    inputs: tuple[str, ...]
+    """Files that the user named."""
+    allow: Allow
+    """A command that goes on with it need not say it again."""
+
+    @property
+    def conditions(self) -> Sequence[Precondition]:
+        """What the machine has to be surveyed for."""
+        return preconditions(self.space.parameters)
+
+    @property
+    def probed(self) -> Sequence[str]:
+        """Layers that are on in every run."""
+        return self.layers
+
+    def program(self, texts: Mapping[str, str]) -> Subject:
+        """The program of one cell, as it is meant from the directory that the sweep began in."""
+        command = tuple(filled(word, texts) for word in self.space.command)
+        with contextlib.chdir(self.subject.directory):
+            return with_command(self.subject, command, self.inputs)
+
+    def lasting(self, seconds: float, folder: RunFolder) -> Self:
+        """Give it another budget."""
+        budget = self.space.budget.model_copy(update={"seconds": seconds})
+        return self.model_copy(update={"space": self.space.model_copy(update={"budget": budget})})
+
+    def differs(self, before: SweepRequest) -> str:
+        """Name what is another than it was; empty where it can go on: limits may change."""
+        kept = [name for name in Space.model_fields if name not in ("repetitions", "budget", "description")]
+        pairs = (
+            (self, before, ("seed", "layers", "inputs")),
+            (self.subject, before.subject, SAME),
+            (self.space, before.space, kept),
+        )
+        differing = (name for now, then, names in pairs for name in names if getattr(now, name) != getattr(then, name))
+        return next(differing, "")
+
+    def beyond(self) -> list[tuple[str, str]]:
+        """Name the parameters that change more than the program, with their scope."""
+        found = []
+        for name, parameter in self.space.parameters.items():
+            scope = "system" if parameter.to in _SYSTEM else "cgroup" if parameter.to in _GROUP else "process"
+            if parameter.mitigation:
+                scope = mitigation_of(parameter).scope
+            if scope != "process":
+                found.append((name, scope))
+        return found
+
+    def ask(self, interface: Interface) -> None:
+        """Ask for consent to what changes more than the program; without it, refuse before the first run."""
+        allow, mitigations = self.allow, [one for one in self.space.parameters.values() if one.mitigation]
+        far = self.beyond()
+        if allow == "none" and (far or mitigations):
+            raise VgoError("--allow none forbids what some parameters set: leave it out, or those parameters.")
+        if not far or allow == "system":
+            return
+        names = ", ".join(name for name, _ in far)
+        scope = "system" if any(scope == "system" for _, scope in far) else "cgroup"
+        would = [f"set {name}, for the runs of the cells that say so (--dry-run lists each write)" for name, _ in far]
+        answers = (ONCE.key, NO.key)
+        said = interface.approve({"mitigation": "This sweep", "scope": scope, "would": would, "answers": answers})
+        if not said["granted"]:
+            raise VgoError(
+                f"{names} may not be changed ({said['reason']}): leave those parameters out, or give --allow system "
+                "(--dry-run lists each write)."
+            )
+
+    def run(self, run: ExperimentRun) -> SweepResult:
+        """Run the cells, and write the files; what was measured is written where an error ends it, too."""
+        bench, space = run.place.bench, self.space
+        layers = choose(self.layers, bench).layers if self.layers else ()
+        seconds = space.budget.seconds
+        assert seconds is not None
+        bench.deadline = run.clock.deadline(seconds, FILES_S)
+        with _log(run.folder.path / DRAWN, 0.0) as drawn, _log(run.folder.path / RAN) as ran:
+            listener, hosts = run.interface.progressed, bool(self.subject.on)
+            sweep = Sweep(space, self.seed, drawn, ran, hosts, listener, bench.deadline)
+
+            def written() -> SweepResult:
+                from .files import write_files  # tables and pictures are dear to load, and no run should wait for that
+
+                return write_files(sweep, run, bench.described_by(layers))
+
+            gc.disable()  # a collection between two runs would evict what the next one finds in the cache
+            try:
+                cells = CellConditions(sweep, self.program)
+                with AppliedConditions(bench, cells, run.machine) as conditions:
+                    sweep.go(bench, conditions, layers)
+            except VgoError:
+                with contextlib.suppress(VgoError):  # the first says more
+                    written()
+                raise
+            finally:
+                gc.enable()
+            return written()
+
+    def remade(self, folder: RunFolder) -> RemadeFiles:
+        """Make both tables again, and what rows alone tell."""
+        from ..report.sweep import best
+        from .files import CELLS, RUNS
+
+        drawn, ran = (RowsInMemory(rows_in(folder.path / name)) for name in (DRAWN, RAN))
+        sweep = Sweep(self.space, self.seed, drawn, ran, bool(self.subject.on))
+        cells = list(cell_rows(sweep))
+        runs = runs_table(sweep, RUNS, (), {}).frame.write_csv().encode()
+        failed = sum(row["failed"] for row in cells)
+        answer = {"runs": sweep.runs, "cells": len(cells), "failed": failed, "best": best(sweep, cells)}
+        return RemadeFiles(len(ran.rows), {RUNS: runs, CELLS: cells_csv(cells)}, answer)
+
+
+def begin(request: SweepRequest, folder: RunFolder, interface: Interface, clock: BudgetClock) -> ExperimentResult:
     """Sweep in a folder, or go on with what an earlier command with the same space has left in it."""
     if folder.path.exists() and any(path.name != ".lock" for path in folder.path.iterdir()):
         _refuse_another(request, folder.path)
         interface.progressed(Remark(f"going on with {folder.path}"))
-    result = go_on(request, folder, interface, clock)
-    assert isinstance(result, SweepResult)
-    return result
+    return go_on(request, folder, interface, clock)
 
 
 def _refuse_another(request: SweepRequest, folder: Path) -> None:
@@ -67,50 +188,6 @@ def _refuse_another(request: SweepRequest, folder: Path) -> None:
         )
 
 
-def conduct(request: SweepRequest, run: ExperimentRun) -> SweepResult:
-    """Run the cells, and write the files; what was measured is written where an error ends it, too."""
-    bench, space = run.place.bench, request.space
-    layers = choose(request.layers, bench).layers if request.layers else ()
-    seconds = space.budget.seconds
-    assert seconds is not None
-    bench.deadline = run.clock.deadline(seconds, FILES_S)
-    with _log(run.folder.path / DRAWN, 0.0) as drawn, _log(run.folder.path / RAN) as ran:
-        listener, hosts = run.interface.progressed, bool(request.subject.on)
-        sweep = Sweep(space, request.seed, drawn, ran, hosts, listener, bench.deadline)
-
-        def written() -> SweepResult:
-            from .files import write_files  # tables and pictures are dear to load, and no run should wait for that
-
-            return write_files(sweep, run, bench.described_by(layers))
-
-        gc.disable()  # a collection between two runs would evict what the next one finds in the cache
-        try:
-            cells = CellConditions(sweep, request.program)
-            with AppliedConditions(bench, cells, run.machine) as conditions:
-                sweep.go(bench, conditions, layers)
-        except VgoError:
-            with contextlib.suppress(VgoError):  # the first says more
-                written()
-            raise
-        finally:
-            gc.enable()
-        return written()
-
-
 def _log(path: Path, sync_s: float = SYNC_S) -> contextlib.closing[RowLog]:
     """Open a log of a sweep; cells are on the disk before runs of them can be."""
     return contextlib.closing(RowLog(path, "run the same command again", sync_s))
-
-
-def remade(request: SweepRequest, folder: RunFolder) -> RemadeFiles:
-    """Make both tables again, and what rows alone tell."""
-    from ..report.sweep import best
-    from .files import CELLS, RUNS
-
-    drawn, ran = (RowsInMemory(rows_in(folder.path / name)) for name in (DRAWN, RAN))
-    sweep = Sweep(request.space, request.seed, drawn, ran, bool(request.subject.on))
-    cells = list(cell_rows(sweep))
-    runs = runs_table(sweep, RUNS, (), {}).frame.write_csv().encode()
-    failed = sum(row["failed"] for row in cells)
-    answer = {"runs": sweep.runs, "cells": len(cells), "failed": failed, "best": best(sweep, cells)}
-    return RemadeFiles(len(ran.rows), {RUNS: runs, CELLS: cells_csv(cells)}, answer)

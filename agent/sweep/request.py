@@ -1,112 +1,41 @@
-"""What a sweep is asked to do: the space with what the command line says put in, and where it is kept."""
+"""From the options of `sweep` to what it is asked to do, and what it would do: its cells, with nothing touched."""
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any
 
 from pydantic import ValidationError
 
-from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...knowledge.files import first
 from ...layers.schema import Layer
 from ...tools.layers_here import WORDS, named
-from ...tools.subject import Allow, Subject
-from ...tools.sweep.cell import first_cells, texts_of
+from ...tools.subject import Subject
+from ...tools.survey import survey
+from ...tools.sweep.cell import CellSettings, first_cells, texts_of
 from ...tools.sweep.inline import inline, is_inline, named_after
-from ...tools.sweep.setting import preconditions, settles_slowly
+from ...tools.sweep.setting import cell_setting, preconditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
-from ..commands.subject import refuse_samples, subject_of, with_command
-from ..experiment import ExperimentRequest, ExperimentRun, RemadeFiles
-from ..interface import Interface
+from ..commands.subject import refuse_samples, subject_of
 from ..run_folder import RunFolder
 from ..settings import Origin, UserSettings
-
-if TYPE_CHECKING:
-    from ..commands.sweep import SweepCommand
-    from .conduct import SweepResult
+from ..trial_runs import launcher_of
+from .conduct import SweepRequest, filled
+from .options import OfSweep
 
 SETTLING = 5
 """Runs of a cell one after the other, where a setting should not be switched between every two of them."""
 PREFIX = "sweep-"
 """Of the names of folders."""
-SAME = ("launcher", "root", "directory", "timeout_s")
-"""Of the subject: what stays from one command to the next."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 
-class SweepRequest(ExperimentRequest):
-    """What a sweep was asked for; it goes on only with the same, but for its limits."""
-
-    lenient: ClassVar[bool] = True
-    kind: Literal["sweep"] = "sweep"
-    space: Space
-    """Resolved: the command and all else that the command line says is in it."""
-    seed: int
-    layers: tuple[str, ...]
-    inputs: tuple[str, ...]
-    """Files that the user named."""
-    allow: Allow
-    """A command that goes on with it need not say it again."""
-
-    @property
-    def conditions(self) -> Sequence[Precondition]:
-        """What the machine has to be surveyed for."""
-        return preconditions(self.space.parameters)
-
-    @property
-    def probed(self) -> Sequence[str]:
-        """Layers that are on in every run."""
-        return self.layers
-
-    def program(self, texts: Mapping[str, str]) -> Subject:
-        """The program of one cell, as it is meant from the directory that the sweep began in."""
-        command = tuple(filled(word, texts) for word in self.space.command)
-        with contextlib.chdir(self.subject.directory):
-            return with_command(self.subject, command, self.inputs)
-
-    def lasting(self, seconds: float, folder: RunFolder) -> Self:
-        """Give it another budget."""
-        budget = self.space.budget.model_copy(update={"seconds": seconds})
-        return self.model_copy(update={"space": self.space.model_copy(update={"budget": budget})})
-
-    def differs(self, before: SweepRequest) -> str:
-        """Name what is another than it was; empty where it can go on: limits may change."""
-        kept = [name for name in Space.model_fields if name not in ("repetitions", "budget", "description")]
-        pairs = (
-            (self, before, ("seed", "layers", "inputs")),
-            (self.subject, before.subject, SAME),
-            (self.space, before.space, kept),
-        )
-        differing = (name for now, then, names in pairs for name in names if getattr(now, name) != getattr(then, name))
-        return next(differing, "")
-
-    def ask(self, interface: Interface) -> None:
-        """Ask for consent to what changes more than the program."""
-        from .files import ask
-
-        ask(self, interface)
-
-    def run(self, run: ExperimentRun) -> SweepResult:
-        """Run the cells in rounds."""
-        from .conduct import conduct
-
-        return conduct(self, run)
-
-    def remade(self, folder: RunFolder) -> RemadeFiles:
-        """Make both tables again, and what rows alone tell."""
-        from .conduct import remade
-
-        return remade(self, folder)
-
-
 def sweep_request(
-    command: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]
+    command: OfSweep, settings: UserSettings, origins: Mapping[str, Origin]
 ) -> tuple[SweepRequest, RunFolder]:
     """Read SPACE and the options, and name the folder; what cannot work is refused before the first run."""
     refuse_samples(command, "A sweep")
@@ -134,7 +63,7 @@ def sweep_request(
     return request, RunFolder(settings.out / f"{PREFIX}{name}")
 
 
-def _first_program(space: Space, settings: UserSettings, command: SweepCommand) -> Subject:
+def _first_program(space: Space, settings: UserSettings, command: OfSweep) -> Subject:
     """The program of the first cell that has one; none is refused. Its command has the parameters in their places."""
     refusal: VgoError | None = None
     for values in first_cells(space, settings.seed).cells:
@@ -150,12 +79,7 @@ def _first_program(space: Space, settings: UserSettings, command: SweepCommand) 
     raise refusal
 
 
-def filled(word: str, texts: Mapping[str, str]) -> str:
-    """Put the levels in the place of `{name}`; other braces stay."""
-    return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda found: texts.get(found[1], found[0]), word)
-
-
-def _resolved(space: Space, command: SweepCommand, settings: UserSettings, origins: Mapping[str, Origin]) -> Space:
+def _resolved(space: Space, command: OfSweep, settings: UserSettings, origins: Mapping[str, Origin]) -> Space:
     """Put what the command line says in its place; it goes before the file."""
     repetitions = {
         "least": command.flags.get("min_runs"),
@@ -198,3 +122,63 @@ def _refuse_unused(space: Space) -> None:
                 f"{name} goes nowhere: write {{{name}}} in the command, or say with `to`, `environment` or "
                 "`mitigation` where it goes."
             )
+
+
+MOST_SHOWN = 100
+"""Cells in words; --json has all."""
+
+
+def preview(request: SweepRequest, folder: RunFolder) -> dict[str, Any]:
+    """List the cells that the design begins with, what each would change, and why it could not."""
+    if request.subject.on:
+        raise VgoError(
+            "--dry-run looks at this machine: leave --on out, or look at hosts with `vgo-agent layers --on`."
+        )
+    subject = request.subject
+    machine = survey(subject, request.conditions, root=Path(subject.root), launcher=launcher_of(subject))
+    first = first_cells(request.space, request.seed)
+    shown = []
+    for number, values in enumerate(first.cells, 1):
+        name = f"c{number:04d}"
+        one: dict[str, Any] = {"cell": name, "values": dict(values), "command": [], "would": [], "in_the_way": None}
+        try:
+            setting = cell_setting(CellSettings.of(request.space, values, request.program), machine)
+            one |= {"command": list(setting.subject.command), "would": list(setting.would(machine))}
+        except VgoError as refused:
+            one["in_the_way"] = str(refused)
+        shown.append(one)
+    repetitions, design = request.space.repetitions, request.space.design
+    return {
+        "folder": str(folder.path),
+        "design": design.model_dump(),
+        "repetitions": repetitions.model_dump(),
+        "budget": request.space.budget.model_dump(),
+        "most_runs": repetitions.most * (design.cells if design.kind == "adaptive" else len(shown)),
+        "needs_consent": [name for name, _ in request.beyond()],
+        "dropped": list(first.told),
+        "cells": shown,
+    }
+
+
+def words(shown: dict[str, Any]) -> str:
+    """Put it in words."""
+    cells, repetitions = shown["cells"], shown["repetitions"]
+    adaptive = ", and more where they are wanted" if shown["design"]["kind"] == "adaptive" else ""
+    lines = [
+        f"{len(cells)} cells{adaptive}, each {repetitions['least']} to {repetitions['most']} times, at most "
+        f"{shown['most_runs']:,} runs; kept in {shown['folder']}. Nothing was touched."
+    ]
+    lines += [f"{one[0].upper()}{one[1:]}." for one in shown["dropped"]]
+    if (block := repetitions["block"] or 1) > 1:
+        lines.append(f"Each cell runs {block} times in a row in each round, since its settings take time to settle.")
+    if shown["needs_consent"]:
+        lines.append(f"More than the program is changed by {', '.join(shown['needs_consent'])}: --allow system.")
+    for one in cells[:MOST_SHOWN]:
+        levels = " ".join(f"{name}={level}" for name, level in one["values"].items())
+        lines.append(f"{one['cell']}: {levels}")
+        lines += [f"  run {' '.join(one['command'])}"] if one["command"] else []
+        lines += [f"  {line}" for line in one["would"]]
+        lines += [f"  impossible here: {one['in_the_way']}"] if one["in_the_way"] else []
+    if len(cells) > MOST_SHOWN:
+        lines.append(f"... and {len(cells) - MOST_SHOWN} more (--json lists all)")
+    return "\n".join(lines)

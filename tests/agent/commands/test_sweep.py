@@ -374,7 +374,7 @@ def test_a_quota_of_a_control_group_holds_the_run(answers, tmp_path):
 
 
 def test_what_asks_for_consent_and_previews_loads_nothing_that_fits_or_draws():
-    code = "import sys, vgo_agent.agent.sweep.files; sys.exit(bool({'sklearn', 'matplotlib'} & set(sys.modules)))"
+    code = "import sys, vgo_agent.agent.sweep.request; sys.exit(bool({'sklearn', 'matplotlib'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
