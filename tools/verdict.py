@@ -256,7 +256,9 @@ CAUSES = tuple(f"cause {one.model_fields['kind'].default}" for one in (Explained
 REMEDIES = tuple(
     f"remedy {one.model_fields['kind'].default}" for one in (Confirmed, Observed, Refuted, Undecided, NotTried)
 )
-TITLES = (*(f"{cause}, {remedy}" for cause in CAUSES for remedy in REMEDIES), "steady", "unusable")
+EXPLAINED, NOT_VISIBLE, NOT_SOUGHT = CAUSES
+STEADY, UNUSABLE = (str(one.model_fields["kind"].default) for one in (Steady, Unusable))
+TITLES = (*(f"{cause}, {remedy}" for cause in CAUSES for remedy in REMEDIES), STEADY, UNUSABLE)
 """All that `title` may say."""
 
 

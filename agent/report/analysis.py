@@ -11,6 +11,7 @@ from ...tools.analysis.analyse import Analyses, GroupAnalysis
 from ...tools.analysis.analysis import Analysis, Finding
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.statistics.association.clusters import FactorAssociation
+from ...tools.verdict import EXPLAINED, NOT_VISIBLE
 from ..render.terminal import blocks_text
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 from .remarks import of_form
@@ -47,7 +48,7 @@ def text(found: Analyses, recorded: RecordedRuns) -> str:
     groups = found.groups
     if len(groups) == 1:
         return blocks_text(_group(groups[0], recorded))
-    telling = [group for group in groups if group.analysis.verdict == "cause explained"][:MOST_GROUPS]
+    telling = [group for group in groups if group.analysis.verdict == EXPLAINED][:MOST_GROUPS]
     parts = (block for group in telling for block in _group(group, recorded))
     return blocks_text((_groups(found), *parts))
 
@@ -78,7 +79,7 @@ def _row(group: GroupAnalysis) -> tuple[doc.Cell, ...]:
     one = group.analysis
     first = next((finding.factor.name for finding in one.findings if finding.factor.visible), "")
     cv = "" if one.spread is None else one.spread.cv
-    shown = first if one.verdict == "cause explained" else ""
+    shown = first if one.verdict == EXPLAINED else ""
     return named(group.values), one.runs, cv, one.verdict, shown, "" if one.p_adjusted is None else one.p_adjusted
 
 
@@ -159,13 +160,13 @@ def _interactions(one: Analysis) -> Iterator[str]:
 def _steps(one: Analysis) -> Iterator[str]:
     """Say what would be stronger evidence, or would find more."""
     strongest = next((finding.evidence for finding in one.findings if finding.factor.visible), "association")
-    if one.verdict == "cause explained" and strongest != "intervention":
+    if one.verdict == EXPLAINED and strongest != "intervention":
         yield "an association is no proof: switch the cause off and on in mixed order, then `vgo-agent compare`."
-    if one.verdict == "cause not visible" and one.detectable_auc is not None and one.detectable_auc < 0.99:
+    if one.verdict == NOT_VISIBLE and one.detectable_auc is not None and one.detectable_auc < 0.99:
         weakest = number(one.detectable_auc, 2)
         yield f"record more columns, or more runs to see links weaker than an AUC of about {weakest}."
     follow = [name for name, reason in one.set_aside.items() if reason.startswith("follows ")]
-    if one.verdict == "cause not visible" and follow:
+    if one.verdict == NOT_VISIBLE and follow:
         named = ", ".join(follow[:3]) + (", ..." if len(follow) > 3 else "")
         yield (
             f"{named}: set aside as counting no more than {one.outcome} does; if one is a level "
@@ -176,7 +177,7 @@ def _steps(one: Analysis) -> Iterator[str]:
 def factors(one: Analysis) -> tuple[str, list[tuple[str, ...]]]:
     """Give what is visible, or the strongest of what is not, with a title that says which."""
     visible = [finding for finding in one.findings if finding.factor.visible]
-    if one.verdict == "cause explained" and visible:
+    if one.verdict == EXPLAINED and visible:
         return "Factors", [_factor(finding) for finding in visible]
     return "Nearest to a link, none of them by more than luck", [_factor(finding) for finding in one.findings[:3]]
 
@@ -213,7 +214,7 @@ def _auc(one: FactorAssociation) -> str:
 def _tree(one: Analysis, figure: Callable[[str, str, str], doc.Figure]) -> Iterator[doc.Section]:
     """Say how good the tree is, on the runs it knows and on others."""
     # Where nothing is visible a tree only tempts: --json and --save have it.
-    if one.tree is None or len(one.tree.nodes) < 2 or one.verdict != "cause explained":
+    if one.tree is None or len(one.tree.nodes) < 2 or one.verdict != EXPLAINED:
         return
     seen = one.tree.cross_validated
     unseen = "not cross-validated" if seen is None else f"{seen:.2f} on unseen runs"

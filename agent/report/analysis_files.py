@@ -14,6 +14,7 @@ from ...tools.analysis.analysis import Analysis
 from ...tools.document import illustrated
 from ...tools.recorded.design import Observations
 from ...tools.recorded.recorded import RecordedRuns
+from ...tools.verdict import EXPLAINED
 from ..render.files import document_files
 from .analysis import document, folder_of, summary
 from .canvas import standalone
@@ -50,9 +51,7 @@ def save(
 
 def _pictured(found: Analyses) -> list[int]:
     """Places of the groups to show, in the order of the table."""
-    order = sorted(
-        range(len(found.groups)), key=lambda place: found.groups[place].analysis.verdict != "cause explained"
-    )
+    order = sorted(range(len(found.groups)), key=lambda place: found.groups[place].analysis.verdict != EXPLAINED)
     return sorted(order[:MOST_PICTURED])
 
 

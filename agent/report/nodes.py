@@ -16,6 +16,7 @@ from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import Observations, RecordedRuns
 from ...tools.statistics.fleet.levels import Pooled
 from ...tools.statistics.fleet.odd import NodeDeviation
+from ...tools.verdict import EXPLAINED
 from ..render.html import html_page
 from .analysis import FACTORS, factors
 from .evidence import Evidence
@@ -35,7 +36,7 @@ def summary(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: Re
 
 def document(found: NodeComparison, pooled: WithinNodeEffect | None, remarks: Sequence[str] = ()) -> doc.Document:
     """Put everything in words; `remarks` are of the file that was read."""
-    explained = found.within.verdict == "cause explained"
+    explained = found.within.verdict == EXPLAINED
     factors_within = doc.Table(FACTORS, factors(found.within)[1][:5] if explained else [])
     linked: tuple[doc.Block, ...] = (
         _within(found),

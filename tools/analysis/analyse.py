@@ -22,11 +22,11 @@ from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import DistributionShape, describe
 from ..statistics.spread import log_sd_interval, summarise
 from ..statistics.values import FiniteResult, FloatArray
+from ..verdict import NOT_VISIBLE, UNUSABLE
 from .analysis import (
     Analysis,
     AnalysisOptions,
     Finding,
-    Verdict,
     advice,
     concluded,
     early,
@@ -68,7 +68,7 @@ def analyse(design: Observations, question: AnalysisOptions) -> Analysis:
     if ended:
         return _analysis(steps, question, *ended)
     steps = replace(steps, association=_associated(steps, question))
-    return _analysis(steps, question, "cause not visible", "")
+    return _analysis(steps, question, NOT_VISIBLE, "")
 
 
 def trusted(design: Observations) -> Observations:
@@ -157,7 +157,7 @@ def divisors(design: Observations) -> tuple[FloatArray | None, tuple[str, ...]]:
     return np.column_stack((outcome, 1 / outcome)), (design.outcome_name, f"1 / {design.outcome_name}")
 
 
-def _analysis(steps: PartialAnalysis, question: AnalysisOptions, verdict: Verdict, reason: str) -> Analysis:
+def _analysis(steps: PartialAnalysis, question: AnalysisOptions, verdict: str, reason: str) -> Analysis:
     design, association = steps.design, steps.association
     outcome = design.outcome
     p_value = _p_value(steps)
@@ -284,7 +284,7 @@ class Analyses(FiniteResult):
     @property
     def answered(self) -> bool:
         """Some group had enough data for a verdict."""
-        return any(group.analysis.verdict != "unusable" for group in self.groups)
+        return any(group.analysis.verdict != UNUSABLE for group in self.groups)
 
 
 def analyse_groups(

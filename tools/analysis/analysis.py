@@ -19,6 +19,7 @@ from ..statistics.labels.cut_search import AUTOMATIC, CutRule, CutSearch
 from ..statistics.shape.describe import DistributionShape
 from ..statistics.spread import ArmSummary, summarise
 from ..statistics.values import FiniteResult, FloatArray, IntervalEstimate
+from ..verdict import EXPLAINED, NOT_VISIBLE, STEADY, UNUSABLE, TitlePattern
 
 Evidence = Literal["association", "intervention", "intervention in blocks"]
 """intervention in blocks: varied on purpose, but one value after the other, so whatever else changed goes with it."""
@@ -54,9 +55,6 @@ def mixed(values: FloatArray, places: Sequence[int]) -> bool:
     return runs >= expected - MIXED * math.sqrt(max(variance, 0.0))
 
 
-Verdict = Literal["cause explained", "cause not visible", "steady", "unusable"]
-
-
 class Finding(FiniteResult):
     """A factor, with what kind of evidence it rests on."""
 
@@ -79,7 +77,7 @@ class TableVerdict(FiniteResult):
 class Analysis(TableVerdict):
     """The answer of the columns; None where the analysis did not come so far."""
 
-    verdict: Verdict
+    verdict: TitlePattern
     of_runs: int = 0
     """Runs that gave the samples; 0 where rows are runs."""
     columns: int
@@ -136,7 +134,7 @@ MOST_BESIDE = 3
 class EarlyVerdict(NamedTuple):
     """A verdict that is reached before columns are searched."""
 
-    verdict: Verdict
+    verdict: str
     reason: str
 
 
@@ -145,21 +143,21 @@ def early(design: Observations, shape: DistributionShape, question: AnalysisOpti
     outcome, rows = design.outcome, rows_of(design)
     if outcome.size < LEAST_RUNS:
         return EarlyVerdict(
-            "unusable",
+            UNUSABLE,
             f"Only {outcome.size} {rows} count, and causes need at least {LEAST_RUNS}; record more.",
         )
     if shape.all_equal:
-        return EarlyVerdict("steady", f"All {outcome.size} {rows} gave {outcome[0]:g}.")
+        return EarlyVerdict(STEADY, f"All {outcome.size} {rows} gave {outcome[0]:g}.")
     if shape.clock_too_coarse:
         return EarlyVerdict(
-            "unusable",
+            UNUSABLE,
             f"{design.outcome_name} steps by {shape.resolution:g}, coarser than its spread; record more digits.",
         )
     cv = summarise(outcome).cv
     if cv is not None and cv <= question.steady_cv:
         limit = f"{100 * question.steady_cv:g} %"
         why = f"The CV is {100 * cv:.2g} %, at or below {limit} (--steady-cv 0 looks anyway)."
-        return EarlyVerdict("steady", why)
+        return EarlyVerdict(STEADY, why)
     return None
 
 
@@ -174,7 +172,7 @@ def uneven(classes: Classes, rows: str) -> EarlyVerdict | None:
     if min(sizes) >= LEAST_IN_CLASS:
         return None
     return EarlyVerdict(
-        "unusable",
+        UNUSABLE,
         f"The cut leaves {min(sizes)} {rows} in a class, which needs {LEAST_IN_CLASS}: move --cut or record more.",
     )
 
@@ -185,7 +183,7 @@ def concluded(found: Analysis, p_adjusted: float | None, question: AnalysisOptio
         return found
     matter = any(finding.factor.visible for finding in found.findings) or bool(found.interactions)
     shown = p_adjusted <= question.alpha and (matter or found.cut_search is not None)
-    verdict: Verdict = "cause explained" if shown else "cause not visible"
+    verdict = EXPLAINED if shown else NOT_VISIBLE
     reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted, question.alpha)
     return found.model_copy(update={"verdict": verdict, "reason": reason, "p_adjusted": p_adjusted})
 

@@ -14,7 +14,7 @@ from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, ColumnCorrelation, FloatArray, IntervalEstimate
 from .attribution import RankAttribution, Slowest, beyond, common, explained, of_hosts, slowest, usual
-from .rank_summary import HostRanks, Ranks, RankSummary, Verdict, crowded, fixed, placed
+from .rank_summary import HostRanks, Ranks, RankSummary, RanksVerdict, crowded, fixed, placed
 from .rows import RankRows
 
 LEAST_RUNS = 10
@@ -119,7 +119,7 @@ def _mean(values: FloatArray) -> float | None:
 
 
 class _Ending(NamedTuple):
-    verdict: Verdict
+    verdict: RanksVerdict
     reason: str
     place: int | None = None
     """Of the rank that is meant."""

@@ -11,7 +11,7 @@ from ..analysis.analysis import TableVerdict
 from ..statistics.values import ColumnCorrelation, FiniteResult, FloatArray, IntervalEstimate
 from .rows import TEXTS, RankRows
 
-Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
+RanksVerdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
 
 class Attributed(FiniteResult):
@@ -75,7 +75,7 @@ class PlacementEffect(FiniteResult):
 class Ranks(TableVerdict):
     """The answer of the ranks."""
 
-    verdict: Verdict
+    verdict: RanksVerdict
     rank: int | None
     """The one that is meant."""
     host: str

@@ -18,7 +18,7 @@ from ..statistics.fleet.odd import NodeDeviation, Odd, odd
 from ..statistics.fleet.shares import NodeDifference, Shares, between, differs, medians, shares
 from ..statistics.values import ColumnCorrelation, FiniteResult, FloatArray, IntArray
 
-Verdict = Literal["odd nodes", "no odd node", "cannot tell"]
+NodesVerdict = Literal["odd nodes", "no odd node", "cannot tell"]
 
 
 class NodeSummary(FiniteResult):
@@ -43,7 +43,7 @@ class NodeSummary(FiniteResult):
 class NodeComparison(TableVerdict):
     """The answer of the nodes."""
 
-    verdict: Verdict
+    verdict: NodesVerdict
     nodes: tuple[NodeSummary, ...]
     """The slowest first."""
     shares: Shares
@@ -192,7 +192,7 @@ def _bad(node: NodeSummary, lower_is_better: bool) -> bool:
     return slow or bool(node.spread and node.spread.odd and node.spread.ratio > 1)
 
 
-def _verdict(told: list[NodeSummary]) -> tuple[Verdict, str]:
+def _verdict(told: list[NodeSummary]) -> tuple[NodesVerdict, str]:
     names = ", ".join(node.name for node in told if node.odd)
     if len(told) == 2:
         return "cannot tell", "Of two nodes none is the odd one: the interval says by how much they differ."
