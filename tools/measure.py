@@ -23,6 +23,7 @@ from .experiment.schedules import Repeat
 from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import Hosts, hosts_of
 from .run_table import artefacts
+from .statistics.ratio_test import FEWEST
 from .statistics.shape.describe import DistributionShape, describe
 from .statistics.spread import ArmSummary, log_sd_interval, summarise
 from .statistics.stopping.power import pairs_needed
@@ -30,8 +31,6 @@ from .statistics.stopping.rule import OutcomesSoFar, Stopping
 from .statistics.stopping.rules import RULES, StoppingRule, looks
 from .statistics.values import FloatArray, IntervalEstimate
 
-LEAST = 10
-"""Fewer runs than this say nothing about spread, whatever was asked for."""
 FLOOR = 30
 """Fewer say nothing unless fewer were asked for."""
 
@@ -220,7 +219,7 @@ def _failing(failures: Sequence[Failures]) -> str:
 def _unusable(
     summary: ArmSummary, shape: DistributionShape, case: Case, failed: Sequence[Failures], stopped: str
 ) -> str:
-    least = max(LEAST, min(FLOOR, case.limits.min_runs))
+    least = max(FEWEST, min(FLOOR, case.limits.min_runs))
     if summary.n < least:
         without, cure = _warming(shape.warm_up) + _failing(failed), "raise --max-runs"
         if stopped == "time cap":

@@ -7,9 +7,10 @@ import random
 
 from ..base import JsonArguments
 from ..case import Record
-from ..measure import FLOOR, LEAST, MeasureArguments, MeasureResult, run
+from ..measure import FLOOR, MeasureArguments, MeasureResult, run
 from ..simulated import World, shape_of, stumble, summary_of
 from ..situation import Choices, Situation, Suggestion, seconds_amounts, whole_amounts
+from ..statistics.ratio_test import FEWEST
 from ..tool import Tool
 
 SHARE = 0.2
@@ -40,7 +41,7 @@ class MeasureTool(Tool[MeasureArguments, MeasureResult], run=run, measures=True)
         stumble(world, chance)
         paid = max(2, int(arguments["max_seconds"] / world.run_s))
         runs = min(world.enough, int(arguments["max_runs"]), paid)
-        least = max(LEAST, min(FLOOR, world.limits.min_runs))
+        least = max(FEWEST, min(FLOOR, world.limits.min_runs))
         unusable = f"Only {runs} runs count, and a spread needs at least {least}." if runs < least else ""
         stopped = "spread known" if runs == world.enough else "time cap" if runs == paid else "run cap"
         cv = world.cv * math.exp(chance.gauss(0, 1 / math.sqrt(runs)))
