@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..knowledge.time_states import TimeState
 from .base import Arguments, Outcome, Result
 from .candidates import LEAST_IN_CLASS
 from .case import Case, Finished, Record
 from .compare import CompareResult
 from .failures import failed_words
+from .ledger.ledger import Ledger
+from .ledger.words import STATES
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
@@ -20,6 +23,7 @@ from .verdict import (
     Diagnosis,
     Explained,
     Found,
+    Located,
     NotSought,
     NotTried,
     NotVisible,
@@ -33,6 +37,8 @@ from .verdict import (
 )
 from .verdict_words import headline
 
+OWN_WORK = (TimeState.ON_CPU, TimeState.USER, TimeState.START_AND_END, TimeState.UNSEEN)
+"""States that may differ because the program did other work: that they do is no cause."""
 LOOKING = ("profile", "label", "fit_tree", "rank_factors")
 """Steps between the baseline and a factor, in their order."""
 FINDING = (
@@ -114,10 +120,14 @@ def _cause(tried: Remedy, case: Case) -> Cause:
     looks = [call.read(RankResult) for call in record.succeeded("rank_factors")]
     if not looks:
         return NotSought(why=_hiding(record) or _not_looked(case))
-    if suspects := [factor for factor in looks[-1].factors if factor.suspect]:
-        return Explained(parts=_parts(suspects, tried, case))
+    suspects = [factor for factor in looks[-1].factors if factor.suspect]
+    located = _located(looks[-1].ledger, suspects, case)
+    if suspects:
+        return Explained(parts=(*_parts(suspects, tried, case), *located))
     if isinstance(tried, Confirmed | Observed):
-        return Explained(parts=(_found_by_trying(tried.mitigation, case),))
+        return Explained(parts=(_found_by_trying(tried.mitigation, case), *located))
+    if located:
+        return Explained(parts=located)
     if not any(look.blocks for look in looks):
         return NotSought(
             why=f"only {looks[-1].factors[0].runs} runs were profiled, and a counter is looked at in at least "
@@ -144,6 +154,26 @@ def _parts(suspects: Sequence[RankedFactor], tried: Remedy, case: Case) -> tuple
     for factor in sorted(kept or suspects[:1], key=place):
         first.setdefault(factor.factor, factor)
     return tuple(_found(factor, case, factor.column in fallen if helped else None) for factor in first.values())
+
+
+def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case) -> tuple[Located, ...]:
+    """States that matter and that no factor acts on; the program's own work on a CPU may have been another one."""
+    if ledger is None:
+        return ()
+    known = filter(None, (case.knowledge.factors.get(factor.factor) for factor in suspects))
+    acted_on = {one.state for factor in known for one in ledger.held_by(factor.acts_on or TimeState)}
+    return tuple(
+        Located(
+            state=TimeState(one.state),
+            name=STATES[one.state],
+            gap_ms=one.gap_ms,
+            gap_interval=one.gap_interval,
+            share=one.share,
+            what=largest.words if (largest := ledger.cause_of(one.state)) else "",
+        )
+        for one in ledger.material
+        if one.state not in (*acted_on, *OWN_WORK)
+    )
 
 
 def _addressed(helped: Confirmed | Observed, case: Case) -> tuple[set[str], set[str]]:
@@ -174,7 +204,7 @@ def _found_by_trying(mitigation: str, case: Case) -> Found:
 
 def _not_visible(looks: Sequence[RankResult], case: Case) -> NotVisible:
     first, p_value = looks[-1].factors[0], min(look.p_value for look in looks)
-    less = first.visible
+    less = first.visible and first.contrary
     known = case.knowledge.factors
     return NotVisible(
         groups=sum(look.clusters for look in looks),

@@ -10,6 +10,7 @@ from ..knowledge.schema import KnownFactor, Mitigation, Scope
 from ..knowledge.shape import Frozen
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
+from .ledger.ledger import Ledger
 from .mitigation.by_hand import command_line
 from .mitigation.preconditions import beyond_reach, unmet
 from .profile import ProfileResult
@@ -140,9 +141,14 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
     )
 
 
-def uncounted(case: Case) -> tuple[str, ...]:
-    """Factors without any signal that a process can be rid of here, the most actionable first."""
+def uncounted(case: Case, ledger: Ledger | None = None) -> tuple[str, ...]:
+    """Factors without any signal that a process can be rid of here, the most actionable first.
+
+    Where a ledger says which states of the time matter, only those that act on one.
+    """
     without = [factor for factor in case.knowledge.factors.values() if not factor.signals]
+    if ledger is not None and ledger.material:
+        without = [factor for factor in without if not factor.acts_on or ledger.held_by(factor.acts_on)]
     without.sort(key=lambda factor: (-factor.actionable, factor.key))
     return tuple(factor.key for factor in without if first_ready(factor, case))
 

@@ -19,13 +19,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from ..knowledge.shape import Frozen, is_none
+from ..knowledge.shape import Frozen, is_empty, is_none
 from .base import Arguments, Outcome, Result
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case, Record
+from .ledger.ledger import Ledger, ledger_of
 from .look_up import uncounted
 from .profile import ProfileResult
-from .profiled import baseline_p
+from .profiled import baseline_p, profiled
 from .run_table import described
 from .statistics.association.clusters import ColumnAssociation
 from .statistics.association.drift import drift_of
@@ -74,11 +75,13 @@ class RankedFactor(ColumnAssociation):
     """Slow runs show less of what should be low: it goes with slowness and cannot be what makes it."""
     runs: int
     """Runs that it was looked at in: those with its layer on."""
+    elsewhere: str = Field(default="", exclude_if=is_empty)
+    """Clause: it goes with slow runs, and acts on states that hold nothing of what they take longer."""
 
     @property
     def suspect(self) -> bool:
         """Tell whether it may be what makes runs slow."""
-        return self.visible and not self.contrary
+        return self.visible and not self.contrary and not self.elsewhere
 
 
 class BlockLooked(Frozen):
@@ -144,6 +147,8 @@ class RankResult(Result):
     """Where nothing is visible: factors that no counter shows, of which a mitigation can be tried here."""
     warnings: tuple[str, ...] = ()
     failing: Failing | None = Field(default=None, exclude_if=is_none)
+    ledger: Ledger | None = Field(default=None, exclude_if=is_none)
+    """Where the milliseconds of the profiled runs went, if a layer told."""
 
 
 def run(arguments: RankArguments, case: Case) -> Outcome:
@@ -152,6 +157,8 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
     look, look_share = look_of(case.record)
     searched, ranked = _searched(chosen, look_share * (1 - ORDER_SHARE), case)
     order, spell = _order(chosen, look_share, case)
+    ledger = ledger_of(profiled(case.record).table, case.subject.ns_each / 1e6, case.limits.seed)
+    ranked = [_weighed(factor, ledger, case) for factor in ranked]
     factors = tuple(sorted([*ranked, order], key=_importance))
     visible = any(factor.suspect for factor in factors)
     p_value = min(factor.p_value for factor in factors)
@@ -166,13 +173,14 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         blocks=tuple(block for block, _ in searched),
         filled=chosen.filled,
         interactions=tuple(pair for _, found in searched for pair in found.interactions),
-        uncounted=() if visible else uncounted(case),
+        uncounted=() if visible else uncounted(case, ledger),
         warnings=tuple(
             dict.fromkeys(
                 [*[SAMPLED] * chosen.sampled, *spell, *(one for _, found in searched for one in found.warnings)]
             )
         ),
         failing=(failing := _failing(look_share, case)),
+        ledger=ledger,
         summary=_summary(factors, visible, p_value) + (f" {failing.words}" if failing else ""),
     )
     return Outcome(result)
@@ -268,7 +276,8 @@ def _looked(block: ColumnBlock, found: Association, share: float) -> BlockLooked
 
 def _importance(factor: RankedFactor) -> tuple[bool, bool, bool, float]:
     """What is visible first; of that, what mitigations could lower, and what tells something beside the others."""
-    return not factor.visible, factor.visible and factor.contrary, factor.independent is False, factor.p_value
+    harmless = factor.contrary or bool(factor.elsewhere)
+    return not factor.visible, factor.visible and harmless, factor.independent is False, factor.p_value
 
 
 def _contrary(column: str, auc: float, case: Case) -> bool:
@@ -310,6 +319,17 @@ def _ranked(found: Association, block: ColumnBlock, share: float, case: Case) ->
     return ranked
 
 
+def _weighed(factor: RankedFactor, ledger: Ledger | None, case: Case) -> RankedFactor:
+    """Say of a factor that goes with slow runs where its states hold nothing of what those take longer."""
+    known = case.knowledge.factors.get(factor.factor)
+    if not factor.visible or ledger is None or not ledger.material or known is None or not known.acts_on:
+        return factor
+    if ledger.held_by(known.acts_on):
+        return factor
+    held, gap = ledger.gap_ms(known.acts_on), ledger.shares.gap_ms
+    return factor.model_copy(update={"elsewhere": f"what it acts on holds {held:.3g} of {gap:.3g} ms"})
+
+
 def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFactor, list[str]]:
     """The order of the runs: `associate` takes it out of every column, so drift is tested here by itself.
 
@@ -344,6 +364,8 @@ def _weak(factor: RankedFactor) -> str:
 
 def _summary(factors: tuple[RankedFactor, ...], visible: bool, p_value: float) -> str:
     first = factors[0]
+    if first.elsewhere:
+        return f"No visible factor: {first.column} goes with slow runs, {_weak(first)}, but {first.elsewhere}."
     if not visible and first.visible:
         return f"No visible factor: slow runs show less of {first.column}, {_weak(first)}."
     if not visible:

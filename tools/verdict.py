@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, assert_never
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from ..knowledge.shape import Frozen
+from ..knowledge.time_states import TimeState
 from .claim import Claim, TooFew
+from .statistics.values import IntervalEstimate
 
 
 class Found(Frozen):
@@ -32,12 +34,30 @@ class Found(Frozen):
     """The column fell under the mitigation that helped; None: nothing helped, or no column is known."""
 
 
+class Located(Frozen):
+    """A state of the runs' time in which slow runs spend more, though no factor says why."""
+
+    kind: Literal["located"] = "located"
+    state: TimeState
+    name: str
+    """For people, to stand after a number of milliseconds."""
+    gap_ms: float
+    """Slow runs less fast ones."""
+    gap_interval: IntervalEstimate
+    """95 %."""
+    share: float
+    """Of the variance."""
+    what: str = ""
+    """Call, file and who was waited for, of the largest part."""
+
+
 class Explained(Frozen):
-    """Factors go with the slow runs by more than luck."""
+    """Factors go with the slow runs by more than luck, or it is known where their time goes."""
 
     kind: Literal["explained"] = "explained"
-    parts: Annotated[tuple[Found, ...], Field(min_length=1)]
-    """The strongest first; those that the mitigation that helped is known to address before all others."""
+    parts: Annotated[tuple[Annotated[Found | Located, Field(discriminator="kind")], ...], Field(min_length=1)]
+    """Factors first, the strongest first; those that the mitigation that helped is known to address before all
+    others. Then states that none of them acts on, the largest first."""
 
 
 class NotVisible(Frozen):
@@ -223,7 +243,13 @@ def exit_code(verdict: Verdict) -> int:
 def factors_found(verdict: Verdict) -> tuple[Found, ...]:
     """Factors that explain the slow runs, the strongest first."""
     cause = verdict.cause if isinstance(verdict, Diagnosis) else None
-    return cause.parts if isinstance(cause, Explained) else ()
+    return tuple(one for one in cause.parts if isinstance(one, Found)) if isinstance(cause, Explained) else ()
+
+
+def states_located(verdict: Verdict) -> tuple[Located, ...]:
+    """States in which slow runs spend more time, without a factor that says why."""
+    cause = verdict.cause if isinstance(verdict, Diagnosis) else None
+    return tuple(one for one in cause.parts if isinstance(one, Located)) if isinstance(cause, Explained) else ()
 
 
 def helpful(verdict: Verdict) -> Confirmed | Observed | None:

@@ -13,6 +13,7 @@ from .verdict import (
     Diagnosis,
     Explained,
     Found,
+    Located,
     NotSought,
     NotTried,
     NotVisible,
@@ -59,10 +60,15 @@ def _cause(cause: Cause) -> str:
     """A clause that begins a sentence; empty where no cause was to be sought."""
     match cause:
         case Explained(parts=parts):
-            by_trying = [part for part in parts if part.column is None]
+            found = [part for part in parts if isinstance(part, Found)]
+            located = [part for part in parts if isinstance(part, Located)]
+            by_trying = [part for part in found if part.column is None]
             if by_trying:
                 return f"No counter shows {_within(by_trying[0].name)}, which was found by trying"
-            return f"The slow runs go with {listed([_part(part) for part in parts])}"
+            if not found:
+                return f"Slow runs spend more time {listed([_place(part) for part in located])}"
+            beside = f", and spend more time {listed([_place(part) for part in located])}" if located else ""
+            return f"The slow runs go with {listed([_part(part) for part in found])}{beside}"
         case NotVisible():
             return _not_visible(cause)
         case NotSought(why=why):
@@ -76,6 +82,12 @@ def _part(part: Found) -> str:
     known = part.auc is not None and part.p_value is not None
     numbers = f", AUC {part.auc:.2f}, family-wise p {part.p_value:.2g}" if known else ""
     return f"{_within(part.name)} ({part.column}{numbers}{moved})"
+
+
+def _place(part: Located) -> str:
+    what = f": {part.what}" if part.what else ""
+    low, high = part.gap_interval.low, part.gap_interval.high
+    return f"{part.name} ({part.gap_ms:.3g} ms [{low:.3g}, {high:.3g}], {100 * part.share:.2g} % of the variance{what})"
 
 
 def _within(name: str) -> str:

@@ -11,7 +11,7 @@ from ...tools.subject import Subject
 from ...tools.verdict import helpful, title
 from ...tools.verdict_words import headline
 from ..again import again
-from . import factors, failing, how, mitigations, nodes, ranks
+from . import factors, failing, how, ledger, mitigations, nodes, ranks
 from .evidence import Evidence
 from .further import steps
 from .numbers import number, percent, quantity, statistics
@@ -36,6 +36,7 @@ def document(evidence: Evidence) -> doc.Document:
             *mitigations.levels(evidence),
             *nodes.hosts(evidence),
             *_baseline(evidence),
+            *ledger.section(evidence.ranking.ledger if evidence.ranking else None),
             *factors.factor(evidence),
             *mitigations.suspected(evidence),
             *factors.classes(evidence),

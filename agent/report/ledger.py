@@ -8,36 +8,9 @@ from ...tools.document import Block, Facts, Listing, Note, Section, Table, Table
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
 from ...tools.ledger.shares import StateShare, VarianceShares
+from ...tools.ledger.words import STATES
 from .numbers import number, percent
 
-STATES = {
-    "user": "on a CPU, in the program",
-    "system": "on a CPU, in system calls",
-    "page_fault": "on a CPU, in page faults",
-    "interrupt": "on a CPU, in interrupts",
-    "on_cpu": "on a CPU",
-    "peer_on_cpu": "waiting for another program that ran",
-    "queue_own": "ready, behind its own threads",
-    "queue_others": "ready, behind other programs",
-    "queue_nobody": "ready, while nobody had the CPU",
-    "blocked": "blocked",
-    "disk": "waiting for a disk",
-    "write_throttle": "held back from writing",
-    "reclaim": "looking for free memory",
-    "lock": "waiting for a lock",
-    "file_lock": "waiting for a lock of a file",
-    "kernel_lock": "waiting for a lock of the kernel",
-    "pipe": "waiting for a pipe",
-    "socket": "waiting for a socket",
-    "poll": "waiting in poll, select or epoll",
-    "child": "waiting for a child",
-    "sleep": "asleep by a timer of its own",
-    "cpu_move": "being moved to another CPU",
-    "signal": "waiting for a signal",
-    "start_and_end": "before it began and after it ended",
-    "unseen": "not seen",
-}
-"""States as a table names them."""
 LEAST_SHARE, LEAST_TIME = 0.005, 0.01
 """Of the variance and of the time: a state with less of both is not listed."""
 
@@ -58,7 +31,7 @@ def headline(ledger: Ledger) -> str:
         )
     if not (material := ledger.material):
         return "No state of the runs' time surely goes with slow runs."
-    parts = [f"{number(one.gap_ms, 3)} ms {_name(one.state)}" for one in material[:3]]
+    parts = [f"{number(one.gap_ms, 3)} ms {STATES[one.state]}" for one in material[:3]]
     return f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones: {', '.join(parts)}."
 
 
@@ -77,7 +50,7 @@ def _blocks(ledger: Ledger) -> Iterator[Block]:
         yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
     for state in dict.fromkeys(one.state for one in ledger.causes):
         parts = tuple(_cause(one) for one in ledger.causes if one.state == state)
-        name = _name(state)
+        name = STATES[state]
         yield Section(f"{name[:1].upper()}{name[1:]}", (Listing(parts),))
     yield Facts(
         tuple(
@@ -117,7 +90,7 @@ def listed(one: StateShare, shares: VarianceShares) -> bool:
 def _row(one: StateShare) -> tuple[str | float, ...]:
     gap, share = one.gap_interval, one.share_interval
     return (
-        _name(one.state),
+        STATES[one.state],
         one.mean_ms,
         one.gap_ms,
         f"{number(gap.low, 3)} to {number(gap.high, 3)}",
@@ -128,17 +101,11 @@ def _row(one: StateShare) -> tuple[str | float, ...]:
 
 def _left(shares: VarianceShares) -> Iterator[str]:
     if shares.taken_out:
-        each = "; ".join(f"without {_name(one.state)} {number(one.sd_left, 2)}" for one in shares.taken_out)
+        each = "; ".join(f"without {STATES[one.state]} {number(one.sd_left, 2)}" for one in shares.taken_out)
         yield f"SD ratio left, one state after the other taken out: {each}. No remedy of a state can do better."
 
 
 def _cause(one: LedgerCause) -> str:
-    via = f"; {one.via}" if one.via else ""
     each = f"; {number(one.episodes_slow, 2)} a slow run, {number(one.episodes_fast, 2)} a fast one"
     long = f", {number(one.median_ms, 3)} ms each" if one.median_ms is not None else ""
-    timer = f"; {one.timer}" if one.timer else ""
-    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.what}{via}{each}{long}{timer}"
-
-
-def _name(state: str) -> str:
-    return STATES.get(state, state)
+    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.words}{each}{long}"

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.tools.claim import Claim, TooFew
+from vgo_agent.tools.statistics.values import IntervalEstimate
 from vgo_agent.tools.verdict import (
     CAUSES,
     REMEDIES,
@@ -21,6 +23,7 @@ from vgo_agent.tools.verdict import (
     Diagnosis,
     Explained,
     Found,
+    Located,
     NotSought,
     NotTried,
     NotVisible,
@@ -48,10 +51,20 @@ MEAN = SPREAD.model_copy(update={"measure": "mean", "ratio": 0.9, "low": 0.8, "h
 OPEN = SPREAD.model_copy(update={"ratio": 0.8, "low": 0.5, "high": 1.2})
 FEW = TooFew(units=(3, 3), why="there are 3 of each, and each arm needs at least 10")
 HOPS = Found(factor="cpu_migrations", name="CPU hops", column="migrations", auc=0.97, p_value=0.001)
-PARTS: list[tuple[Found, ...]] = [
+ASLEEP = Located(
+    state=TimeState.SLEEP,
+    name="asleep by a timer",
+    gap_ms=45.5,
+    gap_interval=IntervalEstimate(low=40, high=48),
+    share=0.92,
+    what="python3: clock_nanosleep",
+)
+PARTS: list[tuple[Found | Located, ...]] = [
     (HOPS,),
     (HOPS, Found(factor="page_faults", name="Page faults", column="minor_faults", auc=0.8, p_value=0.02, fell=True)),
     (Found(factor="memory_layout", name="Memory layout"),),
+    (ASLEEP,),
+    (HOPS, ASLEEP),
 ]
 CAUSE: list[Cause] = [
     *(Explained(parts=parts) for parts in PARTS),

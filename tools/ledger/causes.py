@@ -62,6 +62,11 @@ class LedgerCause(FiniteResult):
     timer: str
     """What their length says, if it says anything."""
 
+    @property
+    def words(self) -> str:
+        """What it was, and what led there."""
+        return "; ".join(filter(None, (self.via, self.what, self.timer)))
+
 
 def causes(opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray) -> tuple[LedgerCause, ...]:
     """The parts of a state by the gap that they hold, the largest first."""

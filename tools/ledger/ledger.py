@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from ...knowledge.time_states import TimeState
+from ...knowledge.time_states import TimeState, measured_as
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from .causes import LedgerCause, causes
@@ -54,14 +55,30 @@ class Ledger(FiniteResult):
     """Failed calls, tasks started and moves to another CPU, where slow and fast runs differ in them."""
 
     @property
-    def decisive(self) -> VarianceShares:
-        """What is concluded from: without others, where they hold most of the variance."""
-        return self.net or self.shares
-
-    @property
     def material(self) -> tuple[StateShare, ...]:
-        """The states that matter."""
-        return self.shares.material if self.sums.hold else ()
+        """The states that matter, the largest share first; then those that do once waiting behind others is left out.
+
+        None where the states miss the time of the runs: nothing is concluded then.
+        """
+        if not self.sums.hold:
+            return ()
+        known = {one.state for one in self.shares.material}
+        beside = self.net.material if self.net else ()
+        return (*self.shares.material, *(one for one in beside if one.state not in known))
+
+    def held_by(self, states: Iterable[TimeState]) -> tuple[StateShare, ...]:
+        """The states among these, divided or not, that matter."""
+        meant = {name for state in states for name in measured_as(state)}
+        return tuple(one for one in self.material if one.state in meant)
+
+    def gap_ms(self, states: Iterable[TimeState]) -> float:
+        """What slow runs spend more in these states than fast ones."""
+        meant = {name for state in states for name in measured_as(state)}
+        return sum(one.gap_ms for one in self.shares.states if one.state in meant)
+
+    def cause_of(self, state: str) -> LedgerCause | None:
+        """The largest part of a state."""
+        return next((one for one in self.causes if one.state == state), None)
 
 
 def ledger_of(table: RunTable, ms_each: float, seed: int) -> Ledger | None:

@@ -1,11 +1,32 @@
 """`vgo-agent measure --ledger` says in milliseconds what slow runs wait for."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from vgo_agent.layers.loader import find_layer, open_probe
 
+SLOW_SERVER = """
+import os, socket, sys, time
+with open("count", "a+") as file:
+    file.write("x")
+    file.flush()
+    place = file.tell()
+asks, answers = socket.socketpair()
+if os.fork() == 0:
+    answers.recv(1)
+    time.sleep(0.3 if place % 3 == 0 else 0.001)
+    answers.send(b"x")
+    os._exit(0)
+start = time.perf_counter()
+sum(range(10**5))
+asks.send(b"x")
+asks.recv(1)
+print("time_ms:", 1e3 * (time.perf_counter() - start))
+sys.stdout.flush()
+os.wait()
+"""
 SOMETIMES_SLEEPS = """
 import os, time
 with open("count", "a+") as file:
@@ -44,5 +65,20 @@ def test_a_program_that_sleeps_now_and_then_is_told_so(vgo, script, stacks) -> N
 def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> None:
     done = vgo("measure", "--ledger", str(script("sleeps", SOMETIMES_SLEEPS)))
     assert done.returncode == 0, done.stderr
-    assert "Where the milliseconds went" in done.stdout and "asleep by a timer of its own" in done.stdout
+    assert "Where the milliseconds went" in done.stdout and "asleep by a timer" in done.stdout
     assert "Split is the whole run, of 30 runs" in done.stdout
+
+
+def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_cannot_shorten_it(
+    vgo, script, stacks
+) -> None:
+    program = script("asks", SLOW_SERVER)
+    words = ("--layer", "process", "--layer", "stacks", "--metric", "time_ms: ([0-9.]+)", "--unit", "ms")
+    done = vgo("diagnose", *words, "--max-runs", "60", "--allow", "none", "--budget", "900", "--json", str(program))
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    located = [part for part in answer["verdict"]["cause"]["parts"] if part["kind"] == "located"]
+    assert located[0]["state"] == "sleep" and located[0]["gap_ms"] > 100
+    assert "waits in recvfrom" in located[0]["what"]
+    report = Path(answer["report"]).with_suffix(".md").read_text()
+    assert "Where the milliseconds went" in report and "asleep by a timer" in report
