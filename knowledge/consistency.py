@@ -36,7 +36,7 @@ def _of_factor(
 ) -> Iterator[str]:
     yield from _unknown("mitigation", factor.mitigations, mitigations, "mitigations")
     yield from _unknown("factor", (*factor.confused_with, *factor.makes), factors, "factors")
-    for name in ("signals", "aliases", "confused_with", "makes", "mitigations"):
+    for name in ("signals", "aliases", "confused_with", "makes", "acts_on", "mitigations"):
         for value in _repeated(getattr(factor, name)):
             yield f"{name} lists {value} twice. Keep the first."
     for name in ("confused_with", "makes"):

@@ -168,7 +168,7 @@ class _Draft:
             self.aside[column.name] = "counted over a run, of which each sample is a part"
         elif FLEET.column(column.name) and SLOT.name in self.runs.table.names:
             self.aside[column.name] = "the same for all runs of a host, which are held against each other here"
-        elif column.type == "text":
+        elif column.type == "text" and column.role != "consequence":
             self._indicate(column)
         elif column.role != "factor":
             self.aside[column.name] = f"{column.role}: {column.description}"

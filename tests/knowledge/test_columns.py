@@ -36,7 +36,7 @@ def measured(name: str) -> bool:
 
 def may_explain(column: Column) -> bool:
     """The diagnosis compares it between slow and fast runs; of texts, each of their values."""
-    return column.role == "factor" or column.type == "text"
+    return column.role == "factor" or (column.type == "text" and column.role != "consequence")
 
 
 def excused(name: str) -> bool:

@@ -31,7 +31,7 @@ PLANTS = {
     "a character that YAML forbids": Plant("factors/io_wait.yaml", "name: ", "name: \x07", "not YAML"),
     "an unknown key": Plant("factors/io_wait.yaml", "actionable:", "actionabel:", "not a known key"),
     "a missing key": Plant("factors/io_wait.yaml", "actionable: 6\n", "", "actionable: is missing; add it"),
-    "a wrong type": Plant("factors/hash_seed.yaml", "actionable: 5", "actionable: much", "line 16: actionable"),
+    "a wrong type": Plant("factors/hash_seed.yaml", "actionable: 5", "actionable: much", "line 17: actionable"),
     "an unknown field deep inside": Plant(
         "mitigations/pin_to_cpu.yaml", "affinity: one_cpu", "afinity: one_cpu", "apply.spawn.afinity"
     ),

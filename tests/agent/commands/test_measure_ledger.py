@@ -80,5 +80,5 @@ def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_c
     located = [part for part in answer["verdict"]["cause"]["parts"] if part["kind"] == "located"]
     assert located[0]["state"] == "sleep" and located[0]["gap_ms"] > 100
     assert "waits in recvfrom" in located[0]["what"]
-    report = Path(answer["report"]).with_suffix(".md").read_text()
+    report = (Path(answer["run_dir"]) / "report.md").read_text()
     assert "Where the milliseconds went" in report and "asleep by a timer" in report
