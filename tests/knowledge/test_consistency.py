@@ -56,6 +56,7 @@ PLANTS = {
     "a signal listed twice": Plant(
         "factors/cpu_steal.yaml", "[cpu.steal, ", "[cpu.steal, cpu.steal, ", "signals lists cpu.steal twice"
     ),
+    "a state listed twice": Plant("factors/io_wait.yaml", "acts_on: [", "acts_on: [disk, ", "acts_on lists disk twice"),
     "a mitigation listed twice": Plant(
         "factors/hash_seed.yaml",
         "[python_hash_seed]",

@@ -9,6 +9,7 @@ import pytest
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.named import meant
 from vgo_agent.knowledge.schema import KnownFactor, Mitigation
+from vgo_agent.knowledge.time_states import TimeState
 
 from ..evals.papers.loader import load_papers
 
@@ -89,6 +90,15 @@ CROSS_PLATFORM = (
 )
 """Jimenez et al., VarSys 2016: what OS-level virtualisation can limit."""
 
+ACT_ANYWHERE = {
+    "different_machine": "machines differ in clocks, disks, networks and neighbours",
+    "different_work": "more work may be computing, reading, asking a server or trying again later",
+    "profiling_tools": "what looks at a program may stop it wherever it is",
+    "program_phase": "what a program counts may be computing as well as waiting",
+    "run_order": "caches, heat, files and other users all change over a session",
+}
+"""Factors that name no state of a run's time, with the reason."""
+
 ROWS = (*TABLE_1, *TABLE_3, *OPENMP, *MOANA, *CROSS_PLATFORM)
 EACH_FACTOR = pytest.mark.parametrize("factor", KNOWN.factors.values(), ids=KNOWN.factors)
 EACH_MITIGATION = pytest.mark.parametrize("mitigation", KNOWN.mitigations.values(), ids=KNOWN.mitigations)
@@ -133,6 +143,12 @@ def test_the_cap_of_the_paper_comes_first_for_the_clock_of_a_gpu() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.words)
 def test_what_a_paper_does_about_a_row_stands_with_its_factor(row: Row) -> None:
     assert [key for key in row.mitigations if key not in KNOWN.factors[row.factor].mitigations] == []
+
+
+@EACH_FACTOR
+def test_a_factor_names_the_states_that_it_makes_longer_or_stands_in_the_list(factor: KnownFactor) -> None:
+    assert bool(factor.acts_on) != (factor.key in ACT_ANYWHERE)
+    assert not {TimeState.ON_CPU, TimeState.UNSEEN} & set(factor.acts_on)
 
 
 @EACH_FACTOR
