@@ -121,7 +121,8 @@ def given(spawner: Spawner, layer: Layer) -> tuple[int, str]:
     """Run once with a layer: how many columns it gives, and a reason where it lacks some."""
     probe = open_probe(layer)
     try:
-        row = spawner.run(wrapped(Launch(PROGRAM), [probe]), [probe]).counters
+        run = spawner.run(wrapped(Launch(PROGRAM), [probe]), [probe])
+        row = {**run.counters, **probe.split(run.wall_ns)}
         return sum(layer.column(name) is not None for name in row), next(iter(probe.absent().values()), "")
     finally:
         probe.close()
