@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...tools.document import Block, Facts, Listing, Note, Section, Table, TableColumn
+from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
 from ...tools.ledger.shares import StateShare, VarianceShares
@@ -15,10 +15,10 @@ LEAST_SHARE, LEAST_TIME = 0.005, 0.01
 """Of the variance and of the time: a state with less of both is not listed."""
 
 
-def section(ledger: Ledger | None) -> Iterator[Section]:
-    """The section of a report; none where no ledger was kept."""
+def section(ledger: Ledger | None, bars: str = "") -> Iterator[Section]:
+    """The section of a report; none where no ledger was kept. `bars`: its picture for a terminal."""
     if ledger is not None:
-        yield Section("Where the milliseconds went", tuple(_blocks(ledger)))
+        yield Section("Where the milliseconds went", tuple(_blocks(ledger, bars)))
 
 
 def headline(ledger: Ledger) -> str:
@@ -35,9 +35,10 @@ def headline(ledger: Ledger) -> str:
     return f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones: {', '.join(parts)}."
 
 
-def _blocks(ledger: Ledger) -> Iterator[Block]:
+def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     shares = ledger.shares
     yield headline(ledger)
+    yield Figure("ledger", "The mean slow run and the mean fast run by state, and each run in its order.", bars)
     what = "the whole run" if ledger.whole else "the part of the run that the metric measures"
     yield (
         f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}. The states of a run add "

@@ -7,6 +7,7 @@ import numpy as np
 from ...tools.candidates import ORDER
 from ...tools.document import illustrated
 from ...tools.findings import Batch
+from ...tools.ledger.split import split_runs
 from ...tools.mpi.rows import RANKS
 from ...tools.run_table import PairedOutcomes
 from ..record import FinishedRun
@@ -16,6 +17,7 @@ from . import nodes
 from .diagnosis import document
 from .evidence import Evidence, gather, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
+from .ledger_figure import ledger_picture
 from .numbers import number
 from .ranks import csv_of
 from .strips import levels_figure
@@ -31,6 +33,7 @@ def pictures(evidence: Evidence) -> dict[str, str]:
         "order": _order(evidence),
         "scatter": _scatter(evidence),
         "levels": _levels(evidence),
+        "ledger": _ledger(evidence),
         **nodes.pictures(evidence),
         "tree": tree(evidence.tree.tree) if evidence.tree and len(evidence.tree.tree.nodes) > 1 else "",
     }
@@ -86,6 +89,14 @@ def _levels(evidence: Evidence) -> str:
     screened, table = evidence.screened, evidence.table(calls[-1])
     outcomes = {level.level: table.outcome(level.level) for level in (screened.baseline, *screened.levels)}
     return levels_figure(outcomes, screened.best, screened.parameter, _axis(evidence))
+
+
+def _ledger(evidence: Evidence) -> str:
+    ledger, runs = evidence.ranking.ledger if evidence.ranking else None, evidence.runs_explained
+    if ledger is None or runs is None:
+        return ""
+    split = split_runs(runs.table, ledger.layer, evidence.run.subject.ns_each / 1e6)
+    return ledger_picture(split, ledger.shares) if split else ""
 
 
 def _scatter(evidence: Evidence) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 from ...tools.base import Result
 from ...tools.document import Block, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
+from ...tools.ledger.split import split_runs
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.row import Row
-from ...tools.run_table import LAYERS, RUNS, read_layers, read_runs
+from ...tools.run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 from ...tools.statistics.shape.describe import describe
 from ...tools.statistics.spread import log_sd_interval
 from ..record import FinishedRun
@@ -24,6 +25,7 @@ from ..session import ShownAnswer
 from ..terminal import speaks_unicode
 from . import factors, ledger
 from .diagnosis import typed
+from .ledger_figure import ledger_bars
 from .numbers import histogram, number, statistics
 from .remarks import findings, of_form
 
@@ -116,7 +118,8 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     yield Facts(statistics(profiled.outcome, log_sd_interval(counted), subject.unit))
     yield _histogram(counted, subject.unit, fancy)
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
-    yield from ledger.section(ledger_in(stepped))
+    found = ledger_in(stepped)
+    yield from ledger.section(found, _bars(stepped, found))
     yield Table(factors.SHIFTS, factors.shift_rows(profiled))
     hidden = tuple(profiled.hidden.items())
     more = len(hidden) - MOST_HIDDEN
@@ -127,8 +130,16 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
 
 def ledger_in(stepped: StepResult) -> Ledger | None:
     """Where the milliseconds went, if the runs tell."""
-    table = read_runs(stepped.files[RUNS], RUNS, read_layers(stepped.files[LAYERS]).values())
-    return ledger_of(table, stepped.run.subject.ns_each / 1e6, stepped.run.limits.seed)
+    return ledger_of(_runs(stepped), stepped.run.subject.ns_each / 1e6, stepped.run.limits.seed)
+
+
+def _runs(stepped: StepResult) -> RunTable:
+    return read_runs(stepped.files[RUNS], RUNS, read_layers(stepped.files[LAYERS]).values())
+
+
+def _bars(stepped: StepResult, found: Ledger | None) -> str:
+    split = split_runs(_runs(stepped), found.layer, stepped.run.subject.ns_each / 1e6) if found else None
+    return ledger_bars(split, found.shares) if found and split else ""
 
 
 def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Figure:
