@@ -93,7 +93,6 @@ CROSS_PLATFORM = (
 ACT_ANYWHERE = {
     "different_machine": "machines differ in clocks, disks, networks and neighbours",
     "different_work": "more work may be computing, reading, asking a server or trying again later",
-    "profiling_tools": "what looks at a program may stop it wherever it is",
     "program_phase": "what a program counts may be computing as well as waiting",
     "run_order": "caches, heat, files and other users all change over a session",
 }
