@@ -112,10 +112,15 @@ WAITS = {
 }
 PREPARED = """
 import _thread, fcntl, os, select, socket, time
+def switches():
+    lines = dict(line.split(":", 1) for line in open(f"/proc/self/task/{os.getpid()}/status"))
+    return lines["voluntary_ctxt_switches"] if "S" in lines["State"] else None
 def once_asleep(do, *what):
     def later():
-        while open(f"/proc/self/task/{os.getpid()}/stat").read().split()[2] != "S":
-            time.sleep(.001)
+        before, now = None, switches()
+        while now is None or now != before:  # it may wait for this thread to give up the interpreter
+            time.sleep(.02)
+            before, now = now, switches()
         time.sleep(.05)
         do(*what)
     _thread.start_new_thread(later, ())
@@ -160,14 +165,18 @@ def test_the_part_that_a_metric_measures_is_found_by_the_readings_of_the_clock(s
     probe = opened("stacks")
     probe.times_part = True
     command = probe.wrap(SpawnCommand((sys.executable, "-S", "-c", TIMED), dict(os.environ)))
-    run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
-    took_ns = float(run.output.split()[1])
-    values = probe.split(took_ns)
-    assert run.exit_code == 0 and values["stacks.region"] == "clock"
-    assert sum(value for name, value in values.items() if name.endswith("_ms")) == pytest.approx(
-        took_ns / 1e6, abs=0.05
-    )
-    assert 29 <= ms(values, "sleep") < took_ns / 1e6, "not the sleep after it"
+    found = 0
+    for _ in range(8):  # a run that loses its CPU just when it reads the clock is found by its output
+        run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
+        took_ns = float(run.output.split()[1])
+        values = probe.split(took_ns)
+        split_ms = sum(value for name, value in values.items() if name.endswith("_ms"))
+        assert run.exit_code == 0 and values["stacks.region"] in ("clock", "write")
+        assert split_ms == pytest.approx(took_ns / 1e6, abs=0.05)
+        if values["stacks.region"] == "clock":
+            found += 1
+            assert 29 <= ms(values, "sleep") < took_ns / 1e6, "not the sleep after it"
+    assert found
 
 
 def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypatch):
@@ -176,7 +185,7 @@ def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypat
 
     monkeypatch.setattr("vgo_agent.layers.probes.perf_ring.perf_event_open", refused)
     probe = open_probe(find_layer("stacks"))
-    assert "Permission denied" in probe.absent()["stacks.socket_ms"] and not probe.split(None)
+    assert "perf_event_open was refused" in probe.absent()["stacks.socket_ms"] and not probe.split(None)
     probe.close()
 
 

@@ -56,7 +56,8 @@ def test_a_program_that_sleeps_now_and_then_is_told_so(vgo, script, stacks) -> N
     assert done.returncode == 0, done.stderr
     ledger = json.loads(done.stdout)["ledger"]
     assert not ledger["whole"] and ledger["sums"]["hold"]
-    state = next(one for one in ledger["shares"]["states"] if one["state"] == "sleep")
+    shares = ledger["net"] or ledger["shares"]  # on a busy machine waiting for a CPU may vary more
+    state = next(one for one in shares["states"] if one["state"] == "sleep")
     assert state["gap_ms"] > 100 and state["share"] > 0.3
     cause = next(one for one in ledger["causes"] if one["state"] == "sleep")
     assert "nanosleep" in cause["what"] and cause["episodes_slow"] > cause["episodes_fast"]
@@ -77,8 +78,8 @@ def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_c
     done = vgo("diagnose", *words, "--max-runs", "60", "--allow", "none", "--budget", "900", "--json", str(program))
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    located = [part for part in answer["verdict"]["cause"]["parts"] if part["kind"] == "located"]
-    assert located[0]["state"] == "sleep" and located[0]["gap_ms"] > 100
-    assert "waits in recvfrom" in located[0]["what"]
+    parts = answer["verdict"]["cause"]["parts"]
+    located = next(part for part in parts if part["kind"] == "located" and part["state"] == "sleep")
+    assert located["gap_ms"] > 100 and "waits in recvfrom" in located["what"]
     report = (Path(answer["run_dir"]) / "report.md").read_text()
     assert "Where the milliseconds went" in report and "asleep by a timer" in report
