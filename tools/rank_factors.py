@@ -157,7 +157,7 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
     look, look_share = look_of(case.record)
     searched, ranked = _searched(chosen, look_share * (1 - ORDER_SHARE), case)
     order, spell = _order(chosen, look_share, case)
-    ledger = ledger_of(profiled(case.record).table, case.subject.ns_each / 1e6, case.limits.seed)
+    ledger = ledger_of(profiled(case.record).table, case.subject, case.limits.seed)
     ranked = [_weighed(factor, ledger, case) for factor in ranked]
     factors = tuple(sorted([*ranked, order], key=_importance))
     visible = any(factor.suspect for factor in factors)

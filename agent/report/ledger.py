@@ -29,6 +29,8 @@ def headline(ledger: Ledger) -> str:
             f"The states of a run miss its time by {number(ledger.sums.median_ms)} ms in the median: "
             "nothing is concluded from them."
         )
+    if not ledger.fits:
+        return "Whole runs are split, and the metric times a part that they do not follow: nothing is concluded of it."
     if not (material := ledger.material):
         return "No state of the runs' time surely goes with slow runs."
     parts = [f"{number(one.gap_ms, 3)} ms {STATES[one.state]}" for one in material[:3]]
@@ -103,7 +105,7 @@ def _row(one: StateShare) -> tuple[str | float, ...]:
 def _left(shares: VarianceShares) -> Iterator[str]:
     if shares.taken_out:
         each = "; ".join(f"without {STATES[one.state]} {number(one.sd_left, 2)}" for one in shares.taken_out)
-        yield f"SD ratio left, one state after the other taken out: {each}. No remedy of a state can do better."
+        yield f"SD ratio left, one state after the other taken out: {each}. A remedy of one state can do no better."
 
 
 def _cause(one: LedgerCause) -> str:

@@ -95,7 +95,7 @@ def _ledger(evidence: Evidence) -> str:
     ledger, runs = evidence.ranking.ledger if evidence.ranking else None, evidence.runs_explained
     if ledger is None or runs is None:
         return ""
-    split = split_runs(runs.table, ledger.layer, evidence.run.subject.ns_each / 1e6)
+    split = split_runs(runs.table, ledger.layer, evidence.run.subject)
     return ledger_picture(split, ledger.shares) if split else ""
 
 

@@ -130,7 +130,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
 
 def ledger_in(stepped: StepResult) -> Ledger | None:
     """Where the milliseconds went, if the runs tell."""
-    return ledger_of(_runs(stepped), stepped.run.subject.ns_each / 1e6, stepped.run.limits.seed)
+    return ledger_of(_runs(stepped), stepped.run.subject, stepped.run.limits.seed)
 
 
 def _runs(stepped: StepResult) -> RunTable:
@@ -138,7 +138,7 @@ def _runs(stepped: StepResult) -> RunTable:
 
 
 def _bars(stepped: StepResult, found: Ledger | None) -> str:
-    split = split_runs(_runs(stepped), found.layer, stepped.run.subject.ns_each / 1e6) if found else None
+    split = split_runs(_runs(stepped), found.layer, stepped.run.subject) if found else None
     return ledger_bars(split, found.shares) if found and split else ""
 
 

@@ -78,13 +78,13 @@ class KernelStacks:
     """Reads stacks that the kernel wrote down."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Read where the functions of the kernel lie; without the right to see it, all names are empty."""
+        """Read where the functions of the kernel lie; where it hides that, each name is a question mark."""
         rows: list[tuple[int, str]] = []
         with (root / "proc/kallsyms").open() as file:
             for line in file:
                 address, kind, name = line.split()[:3]
-                if kind in "tTwW":
-                    rows.append((int(address, 16), name))
+                if kind in "tTwW" and (at := int(address, 16)):
+                    rows.append((at, name))
         rows.sort()
         self._addresses = [address for address, _ in rows]
         self._names = [name for _, name in rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ..schema import Layer, Value
@@ -47,11 +48,13 @@ class LedgerProbe(LayerProbe):
         self._stacks = self._files = self._clock = None
         try:
             self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB), self._with_stacks))
-            if self._with_stacks:
-                self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
-                self._clock = ClockReadings(root)
         except OSError as error:
             self._lack(refusal(error))
+            return
+        if self._with_stacks:
+            self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
+            with suppress(OSError):  # without uprobes the part that is measured is found by the output
+                self._clock = self._keep(ClockReadings(root))
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Where a part of the run is timed, let Python write out what it prints at once."""

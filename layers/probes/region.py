@@ -5,12 +5,12 @@ from __future__ import annotations
 import bisect
 import ctypes
 import os
-import signal
 from collections import defaultdict
 from collections.abc import Container, Iterable
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from .elf_symbols import functions
@@ -45,7 +45,12 @@ class ClockReadings:
 
     def __init__(self, root: Path) -> None:
         self._type = int((root / DEVICES).read_text())
-        self._following = ExitStack()
+        self._following, self._undo = ExitStack(), ExitStack()
+        self._gate = Path(self._undo.enter_context(TemporaryDirectory(prefix="vgo-gate-"))) / "gate"
+        os.mkfifo(self._gate, 0o666)
+        # Open at both ends: nobody waits for the other to open it, and who waits when we have died reads its end.
+        self._opened = os.open(self._gate, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._undo.callback(os.close, self._opened)
 
     @cached_property
     def _library(self) -> tuple[ctypes.Array[ctypes.c_char], list[int]]:
@@ -54,30 +59,36 @@ class ClockReadings:
         places = [function.start for function in functions(path) if function.name in CLOCKS]
         return ctypes.create_string_buffer(path.encode()), sorted(set(places))
 
-    @staticmethod
-    def wrap(argv: tuple[str, ...]) -> tuple[str, ...]:
-        """Let a program stand still before its first instruction, until `follow` lets it go on."""
-        return ("/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh", *argv)
+    def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """Let a program wait before its first instruction, until `follow` lets it go on.
+
+        Where it is started on another machine or in a container the gate is not there, and it does not wait.
+        """
+        return ("/bin/sh", "-c", '[ -p "$0" ] && read -r _ < "$0"; exec "$@"', str(self._gate), *argv)
 
     def follow(self, rings: PerfRings, task: int, watch: bool) -> None:
-        """Begin to `watch` a task that was started as `wrap` says, and let it go on.
+        """Begin to `watch` a task that was started as `wrap` says, and let it go on, whatever stands between.
 
         Not with what the task starts: an inherited uprobe would make each of its forks fail.
         """
         path, places = self._library
-        os.waitid(os.P_PID, task, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        with suppress(ProcessLookupError):
-            try:
-                for place in places if watch else ():
-                    event = RingEvent(READING, self._type, 0, sample=0, config1=ctypes.addressof(path), config2=place)
-                    with suppress(OSError):  # it has ended
-                        rings.follow(event, task, self._following)
-            finally:
-                os.kill(task, signal.SIGCONT)
+        try:
+            for place in places if watch else ():
+                event = RingEvent(READING, self._type, 0, sample=0, config1=ctypes.addressof(path), config2=place)
+                with suppress(OSError):  # it has ended
+                    rings.follow(event, task, self._following)
+        finally:
+            os.write(self._opened, b"\n")
 
     def end(self) -> None:
-        """Write no more."""
+        """Write no more; take back what let nobody go on."""
         self._following.close()
+        with suppress(BlockingIOError):
+            os.read(self._opened, 1)
+
+    def close(self) -> None:
+        """Remove the gate."""
+        self._undo.close()
 
 
 def between_readings(trace: SchedTrace, tree: Container[int], length_ns: float) -> Region | None:

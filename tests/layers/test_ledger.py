@@ -189,6 +189,18 @@ def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypat
     probe.close()
 
 
+def test_what_stands_between_us_and_the_program_holds_nothing_up(spawner, opened, tmp_path):
+    probe = opened("stacks")
+    probe.times_part = True
+    command = probe.wrap(SpawnCommand((sys.executable, "-S", "-c", TIMED), dict(os.environ)))
+    through = ("/bin/sh", "-c", '"$@"; exit $?', "sh", *command.argv)  # as a launcher or a tracer that forks
+    elsewhere = [word.replace("/gate", "/not-here") for word in command.argv]  # as in a container
+    for argv in (through, elsewhere, through, command.argv):
+        run = spawner.run(Launch(tuple(argv), environment=command.environment), [probe], capture=True, timeout_s=60)
+        took_ns = float(run.output.split()[1])
+        assert run.exit_code == 0 and not run.timed_out and probe.split(took_ns)["stacks.region"] in ("clock", "write")
+
+
 def test_a_program_that_forks_and_fails_does_so_while_its_readings_of_the_clock_are_watched(spawner, opened):
     probe = opened("stacks")
     probe.times_part = True

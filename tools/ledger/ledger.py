@@ -10,6 +10,7 @@ import numpy as np
 from ...knowledge.time_states import TimeState, measured_as
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
+from ..subject import Subject
 from .causes import LedgerCause, causes
 from .shares import StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SplitRuns, split_runs
@@ -43,6 +44,8 @@ class Ledger(FiniteResult):
     layer: str
     whole: bool
     """Whole runs are split, though the metric may measure a part of them."""
+    fits: bool
+    """What is split stands for the outcome: nothing is concluded where it does not."""
     left_out: int
     """Runs that could not be split."""
     sums: Sums
@@ -58,9 +61,9 @@ class Ledger(FiniteResult):
     def material(self) -> tuple[StateShare, ...]:
         """The states that matter, the largest share first; then those that do once waiting behind others is left out.
 
-        None where the states miss the time of the runs: nothing is concluded then.
+        None where the states miss the time of the runs, or that is not what the outcome measures.
         """
-        if not self.sums.hold:
+        if not (self.sums.hold and self.fits):
             return ()
         known = {one.state for one in self.shares.material}
         beside = self.net.material if self.net else ()
@@ -81,9 +84,9 @@ class Ledger(FiniteResult):
         return next((one for one in self.causes if one.state == state), None)
 
 
-def ledger_of(table: RunTable, ms_each: float, seed: int) -> Ledger | None:
+def ledger_of(table: RunTable, subject: Subject, seed: int) -> Ledger | None:
     """Make the ledger of the runs that carry one, with stacks where there are some; None where there is none."""
-    found = ((layer, split_runs(table, layer, ms_each)) for layer in (STACKS, LEDGER))
+    found = ((layer, split_runs(table, layer, subject)) for layer in (STACKS, LEDGER))
     for layer, split in found:
         if split is not None and (divided := shares(split.time_ms, split.states, seed)) is not None:
             return _made(layer, split, divided, seed)
@@ -99,6 +102,7 @@ def _made(layer: str, split: SplitRuns, divided: VarianceShares, seed: int) -> L
     return Ledger(
         layer=layer,
         whole=split.whole,
+        fits=split.fits,
         left_out=split.left_out,
         sums=_sums(split.residual_ms, split.time_ms),
         shares=divided,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..statistics.labels.classes import label
+from ..statistics.ratio_test import FEWEST
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
 
@@ -19,8 +20,6 @@ LEVELS = 0.025, 0.975
 MATERIAL = 0.05
 """Of the gap: a state with less is not worth a look."""
 MOST_TAKEN_OUT = 3
-FEWEST = 8
-"""Runs: of fewer nothing is said."""
 
 
 class StateShare(FiniteResult):

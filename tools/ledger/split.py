@@ -13,11 +13,14 @@ from ...layers.probes.opened import CpuSamples, OpenedRun
 from ..row import BASELINE
 from ..run_table import RunTable
 from ..statistics.values import FloatArray
+from ..subject import Subject
 
 STACKS, LEDGER = "stacks", "ledger"
 """Layers that split the time of a run; the first also opens it."""
 FEWEST_SAMPLES = 8
 """Of a run: where it has fewer, those of all runs say how its time on a CPU is divided."""
+MOST_BESIDE = 0.1
+"""Of the variance of a metric, the covariance with what lies beside the part that it times."""
 MOST_WITHOUT = 0.2
 """Of the runs without a region: where more lack one, whole runs are looked at."""
 
@@ -34,6 +37,8 @@ class SplitRuns:
     """One for each run; none where no stacks were kept."""
     whole: bool
     """Whole runs are split, though the metric may measure a part of them."""
+    fits: bool
+    """What is split stands for the outcome."""
     left_out: int
     """Runs with the layer that could not be split."""
 
@@ -44,11 +49,9 @@ class SplitRuns:
         return residual
 
 
-def split_runs(table: RunTable, layer: str, ms_each: float, condition: str = BASELINE) -> SplitRuns | None:
-    """Read what a layer has split; None where it has split nothing.
-
-    `ms_each`: milliseconds in one of the outcome's unit; 0 where the outcome is no time.
-    """
+def split_runs(table: RunTable, layer: str, subject: Subject, condition: str = BASELINE) -> SplitRuns | None:
+    """Read what a layer has split; None where it has split nothing."""
+    ms_each = subject.ns_each / 1e6
     names = [state.value for state in MEASURED if f"{layer}.{state}_ms" in table.names]
     if not names:
         return None
@@ -69,7 +72,18 @@ def split_runs(table: RunTable, layer: str, ms_each: float, condition: str = BAS
     states = {**divided, **states}
     seen = {name: values for name, values in states.items() if values.any()}
     tried = sum(layer in layers.split("+") for layers in table.text("layers", condition) if layers)
-    return SplitRuns(time[kept], seen, opened, whole, int(tried - kept.sum()))
+    timed = ms_each * table.column("outcome", condition)[kept] if ms_each else None
+    fits = subject.metric is None or not whole or _follows(time[kept], timed)
+    return SplitRuns(time[kept], seen, opened, whole, fits, int(tried - kept.sum()))
+
+
+def _follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:
+    """Tell whether whole runs may stand for the part that a metric times: what lies beside it must not go with it."""
+    if timed_ms is None or not timed_ms.std():
+        return False
+    beside = whole_ms - timed_ms
+    covariance = np.mean((beside - beside.mean()) * (timed_ms - timed_ms.mean()))
+    return bool(abs(covariance) <= MOST_BESIDE * timed_ms.var())
 
 
 def on_cpu(total_ms: FloatArray, opened: Sequence[OpenedRun]) -> dict[str, FloatArray]:

@@ -11,7 +11,7 @@ from vgo_agent.tools.ledger.shares import shares
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 2**32), st.integers(8, 60), st.integers(1, 6))
+@given(st.integers(0, 2**32), st.integers(10, 60), st.integers(1, 6))
 def test_shares_add_up_to_one_and_gaps_to_the_gap(seed, runs, states):
     chance = np.random.default_rng(seed)
     split = {f"state{place}": chance.lognormal(0, chance.uniform(0.1, 1.5), runs) for place in range(states)}
