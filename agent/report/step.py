@@ -12,11 +12,12 @@ from typing import Any
 from ...tools.base import Result
 from ...tools.document import Block, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
-from ...tools.ledger.split import split_runs
+from ...tools.ledger.split import LEDGER, STACKS, split_runs
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.row import Row
 from ...tools.run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
+from ...tools.statistics.ratio_test import FEWEST
 from ...tools.statistics.shape.describe import describe
 from ...tools.statistics.spread import log_sd_interval
 from ..record import FinishedRun
@@ -31,6 +32,7 @@ from .remarks import findings, of_form
 
 MOST_HIDDEN = 12
 CTRL_C = "Ctrl-C"
+NO_LEDGER = f"No ledger can be made: it needs {FEWEST} runs that vary, each with one outcome; raise --runs."
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
     found = ledger_in(stepped)
     yield from ledger.section(found, _bars(stepped, found))
+    yield Note(NO_LEDGER if found is None and {STACKS, LEDGER} & set(profiled.layers) else "")
     yield Table(factors.SHIFTS, factors.shift_rows(profiled))
     hidden = tuple(profiled.hidden.items())
     more = len(hidden) - MOST_HIDDEN

@@ -83,3 +83,9 @@ def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_c
     assert located["gap_ms"] > 100 and "waits in recvfrom" in located["what"]
     report = (Path(answer["run_dir"]) / "report.md").read_text()
     assert "Where the milliseconds went" in report and "asleep by a timer" in report
+
+
+def test_too_few_runs_for_a_ledger_are_told(vgo, script, stacks) -> None:
+    done = vgo("measure", "--ledger", "--runs", "4", str(script("sleeps", SOMETIMES_SLEEPS)))
+    assert done.returncode == 0, done.stderr
+    assert "No ledger can be made: it needs 10 runs that vary" in done.stdout
