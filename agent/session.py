@@ -22,14 +22,14 @@ from ..tools.subject import Subject
 from .began import process_age_s
 from .clock import BudgetClock
 from .ending import goes_on_with
-from .run_folder import KINDS, REQUEST, RunFolder, end_orphan, experiment_in, write
+from .run_folder import KINDS, REQUEST, TALK, RunFolder, end_orphan, experiment_in, write
 from .transcript import RunEnd, Transcript
 from .worker.link import LOG
 
 if TYPE_CHECKING:
     from .interface import Interface
 
-UNSEALED = ("transcript.jsonl", ".lock", "child.pid", LOG, "artefacts")
+UNSEALED = ("transcript.jsonl", ".lock", "child.pid", LOG, TALK, "artefacts")
 """Of the folder: what the end record has no hash of; artefacts have it as their name."""
 Status = Literal["finished", "interrupted", "failed"]
 

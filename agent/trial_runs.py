@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -23,7 +24,7 @@ class TrialRuns:
     def __init__(self, session: RequestSession, subject: Subject, deadline: Deadline, module: str) -> None:
         """Run once."""
         self._session, self._subject, self._deadline = session, subject, deadline
-        self._loading = Thread(target=import_module, args=(module,), daemon=True)
+        self._loading = Thread(target=_import, args=(module,), daemon=True)
         self._loading.start()
         session.interface.trying(" ".join(subject.command))
         self._way = None if subject.on else way_of(subject)  # elsewhere, each host is looked at later
@@ -41,6 +42,11 @@ class TrialRuns:
     def _once(self, child: ChildFile | None = None, before: Expected | None = None) -> Expected:
         assert self._way
         return try_once(self._session.spawner, self._way, self._subject, child, self._deadline, before)
+
+
+def _import(module: str) -> None:
+    with suppress(ImportError):  # told where it is needed
+        import_module(module)
 
 
 def way_of(subject: Subject) -> Way:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import is_none
-from .amount import amount
+from .amount import LONGEST, amount
 from .base import Arguments, Outcome, Result
 from .case import Case, Record
 from .execution.launcher_time import LauncherTime, launcher_time
@@ -45,7 +45,7 @@ class MeasureArguments(Arguments):
     """How long to go on at most."""
 
     max_runs: Annotated[int, Field(ge=2, le=100_000)]
-    max_seconds: Annotated[float, Field(gt=0)]
+    max_seconds: Annotated[float, Field(gt=0, le=LONGEST)]
     """By the clock."""
 
 

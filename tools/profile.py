@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..knowledge.shape import is_none
+from .amount import LONGEST
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .distortion import Distortion, distortion, gap_of, with_their_parts
@@ -37,7 +38,7 @@ class ProfileArguments(Arguments):
     layers: Annotated[tuple[str, ...], Field(min_length=1)]
     runs: Annotated[int, Field(ge=2, le=100_000)]
     """Or samples, with each set of layers that is on together: heavy ones are on in turn; bare runs come on top."""
-    max_seconds: Annotated[float, Field(gt=0)]
+    max_seconds: Annotated[float, Field(gt=0, le=LONGEST)]
     """By the clock."""
 
 
@@ -101,7 +102,7 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
         applied, schedule = AppliedConditions(bench, conditions), Rotation(order, broken)
         limit = Limit(seconds=arguments.max_seconds)
-        carry_out(Experiment(applied, schedule, lambda made: _enough(made, broken, arguments.runs), limit), series)
+        carry_out(Experiment(applied, schedule, lambda made: _enough(made, broken, arguments), limit), series)
     broke = {named[name]: why for name, why in broken(series.rows).items()}
     left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
     return Outcome(_result(series, sets, choice, case, broke), left_behind)
@@ -134,14 +135,16 @@ class BrokenSets:
         return broken_among(own, [row for row in rows if row["layers"] == ""], self.expected)
 
 
-def _enough(series: Series, broken: BrokenSets, runs: int) -> str:
-    """No set is left, or runs that give several samples have given each as many as were asked for."""
+def _enough(series: Series, broken: BrokenSets, arguments: ProfileArguments) -> str:
+    """No set is left, all runs fail until the time is up, or samples have given each set as many as were asked for."""
     if broken.all(series.rows):
         return "no set of layers is left"
+    if series.rows and not series.outcomes and series.elapsed_s >= arguments.max_seconds:
+        return "no run ended well in time"
     if series.processes == len(series.rows):
         return ""
     counts = Counter(row["layers"] for row in series.rows if row["ok"] == 1)
-    return "samples" * all(counts[name] >= runs for name in ("", *broken.names))
+    return "samples" * all(counts[name] >= arguments.runs for name in ("", *broken.names))
 
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:

@@ -246,12 +246,6 @@ def factors_found(verdict: Verdict) -> tuple[Found, ...]:
     return tuple(one for one in cause.parts if isinstance(one, Found)) if isinstance(cause, Explained) else ()
 
 
-def states_located(verdict: Verdict) -> tuple[Located, ...]:
-    """States in which slow runs spend more time, without a factor that says why."""
-    cause = verdict.cause if isinstance(verdict, Diagnosis) else None
-    return tuple(one for one in cause.parts if isinstance(one, Located)) if isinstance(cause, Explained) else ()
-
-
 def helpful(verdict: Verdict) -> Confirmed | Observed | None:
     """The mitigation that helps; None: nothing is known to."""
     remedy = verdict.remedy if isinstance(verdict, Diagnosis) else None
@@ -282,7 +276,7 @@ CAUSES = tuple(f"cause {one.model_fields['kind'].default}" for one in (Explained
 REMEDIES = tuple(
     f"remedy {one.model_fields['kind'].default}" for one in (Confirmed, Observed, Refuted, Undecided, NotTried)
 )
-EXPLAINED, NOT_VISIBLE, NOT_SOUGHT = CAUSES
+EXPLAINED, NOT_VISIBLE, _ = CAUSES
 STEADY, UNUSABLE = (str(one.model_fields["kind"].default) for one in (Steady, Unusable))
 TITLES = (*(f"{cause}, {remedy}" for cause in CAUSES for remedy in REMEDIES), STEADY, UNUSABLE)
 """All that `title` may say."""

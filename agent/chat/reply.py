@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..run_folder import RunFolder
+from ..run_folder import TALK, RunFolder
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ class ChatReply:
     """What stands in the chat where the screen that opens shows the rest."""
 
 
-TALK = "talk.jsonl"
 MOST = 500
 """Exchanges that are read back."""
 

@@ -223,7 +223,7 @@ def _openings(evidence: Evidence) -> Openings:
 
 
 def _best(evidence: Evidence) -> str:
-    """Say which of what was tried left the least spread, if any left less than the baseline has."""
+    """Say which of what was tried left the least spread, if any left less by an amount that may matter."""
     batch = evidence.telling
     claim = decided(batch, evidence) if batch else None
     if batch is None or not isinstance(claim, Claim):
@@ -232,7 +232,7 @@ def _best(evidence: Evidence) -> str:
     if claim.fell:
         return f"Of what was tried, {name} left the least spread, {left}; that is not proved."
     return (
-        f"Nothing that was tried left less spread than the baseline; the nearest, {name}, left {left} "
+        f"Nothing that was tried left less spread by an amount that matters; the nearest, {name}, left {left} "
         f"({in_a_word(claim)})."
     )
 

@@ -16,7 +16,6 @@ from ...layers.launcher import Launcher
 from ...layers.loader import load_layer, open_probe
 from ...layers.probes.base import Probe
 from ...layers.schema import Layer
-from ..execution.series import LOCAL, Executor
 from ..machine import Machine
 from ..mitigation.engine import Applied, applied
 from ..mitigation.kernel_settings import in_force_already, resolve
@@ -30,7 +29,7 @@ from .progress import Listener, RunEnded, ignore
 from .row_log import RowLog
 from .samples import first_of_run, spread
 from .screen import Proof, Seen, Watched, screened
-from .series import Change, PlannedRun, Series
+from .series import LOCAL, Change, Executor, PlannedRun, Series
 from .spawn import Spawner
 from .through import Through
 from .way import Way, Ways

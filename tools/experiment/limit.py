@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Limit(Frozen):
-    """Caps beside the deadline of the bench, within which a block that is not likely to fit is not begun."""
+    """Caps beside the deadline of the bench, looked at after each run; a sweep counts its own by cell."""
 
     runs: Annotated[int, Field(ge=1, le=MOST)] | None = None
     seconds: Annotated[float, Field(gt=0, le=LONGEST)] | None = None

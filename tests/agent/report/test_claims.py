@@ -51,7 +51,7 @@ def test_a_run_far_off_may_leave_it_open(looked_up) -> None:
     [
         (
             1.2,
-            "Nothing that was tried left less spread than the baseline; the nearest, pin_to_cpu, left 1.",
+            "Nothing that was tried left less spread by an amount that matters; the nearest, pin_to_cpu, left 1.",
             "came nearest",
         ),
         (0.95, "Of what was tried, pin_to_cpu left the least spread, 0.9", "what left the least spread"),
