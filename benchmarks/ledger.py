@@ -54,7 +54,7 @@ STATES: Mapping[str, tuple[str, ...]] = {
             trim: page_fault system
             tmpdir: disk
             sqlitebusy: sleep
-            quota: queue_nobody
+            quota: throttled
             thp: page_fault
             gcgen: user
             hashorder: user
@@ -82,7 +82,7 @@ STATES: Mapping[str, tuple[str, ...]] = {
             shootdowns: system user page_fault
             sync-writes: disk
             busy-disk: disk
-            cpu-quota: queue_nobody
+            cpu-quota: throttled
             short-sleeps: sleep
         """.strip().splitlines()
     )

@@ -17,6 +17,7 @@ class TimeState(StrEnum):
     QUEUE_OWN = "queue_own"
     QUEUE_OTHERS = "queue_others"
     QUEUE_NOBODY = "queue_nobody"
+    THROTTLED = "throttled"
     BLOCKED = "blocked"
     DISK = "disk"
     WRITE_THROTTLE = "write_throttle"

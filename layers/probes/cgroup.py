@@ -41,9 +41,13 @@ def device_sums(said: bytes) -> dict[str, float]:
 
 
 PERIODS = {"nr_periods": ("cgroup.periods", 1.0), "nr_throttled": ("cgroup.throttled", 1.0)}
+THROTTLED = "cgroup.throttled_us"
+QUOTAS = (
+    CgroupFile("cpu", "cpu.stat", PERIODS | {"throttled_time": (THROTTLED, 1e-3)}),
+    CgroupFile("", "cpu.stat", PERIODS | {"throttled_usec": (THROTTLED, 1.0)}),
+)
 FILES = (
-    CgroupFile("cpu", "cpu.stat", PERIODS | {"throttled_time": ("cgroup.throttled_us", 1e-3)}),
-    CgroupFile("", "cpu.stat", PERIODS | {"throttled_usec": ("cgroup.throttled_us", 1.0)}),
+    *QUOTAS,
     CgroupFile("memory", "memory.failcnt", {"": ("cgroup.memory_max", 1.0)}),
     CgroupFile("memory", "memory.oom_control", {"oom_kill": ("cgroup.oom_kill", 1.0)}),
     CgroupFile(

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ..schema import Layer, Value
 from .base import LayerProbe, SpawnCommand
@@ -14,7 +15,9 @@ from .open_files import OpenFiles
 from .opened import Opener
 from .perf_open import refusal
 from .region import ClockReadings, Region, before_output, between_readings, later_by, spent_looking
+from .sampler import SamplingProbe
 from .sched_trace import SchedRings, SchedTrace
+from .throttling import GroupWatch, Throttling
 from .timeline import Timelines, totals
 
 MIB = 1 << 20
@@ -46,6 +49,8 @@ class LedgerProbe(LayerProbe):
         """Until it is seen that this takes too much of the part that is measured."""
         self._rings: SchedRings | None = None
         self._stacks = self._files = self._clock = None
+        self._watching: tuple[SamplingProbe[Any], ...] = ()
+        self._throttling = Throttling(root)
         try:
             self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB), self._with_stacks))
         except OSError as error:
@@ -53,6 +58,7 @@ class LedgerProbe(LayerProbe):
             return
         if self._with_stacks:
             self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
+            self._watching = (self._files, self._keep(GroupWatch(self._throttling)))
             with suppress(OSError):  # without uprobes the part that is measured is found by the output
                 self._clock = self._keep(ClockReadings(root))
 
@@ -65,16 +71,17 @@ class LedgerProbe(LayerProbe):
 
     def before(self) -> None:
         """Let the kernel write."""
-        if self._files is not None:
-            self._files.before()
+        self._throttling.before()
+        for watch in self._watching:
+            watch.before()
         if self._rings is not None:
             self._rings.rings.on()
 
     def started(self, pid: int) -> None:
         """Note the process, and watch when it reads the clock."""
         self._pid = pid
-        if self._files is not None:
-            self._files.started(pid)
+        for watch in self._watching:
+            watch.started(pid)
         if self._clock is not None and self._rings is not None and self.times_part:
             self._clock.follow(self._rings.rings, pid, self._watch_clock)
 
@@ -88,8 +95,9 @@ class LedgerProbe(LayerProbe):
             self._written = self._rings.rings.off()
         if self._clock is not None:
             self._clock.end()
-        if self._files is not None:
-            self._files.after()
+        self._throttling.after()
+        for watch in self._watching:
+            watch.after()
 
     def split(self, outcome_ns: float | None) -> Mapping[str, Value]:
         """Split the time of the process that was started, or of the part that its outcome measures.
@@ -105,7 +113,8 @@ class LedgerProbe(LayerProbe):
         self._lack("")
         timelines = Timelines(trace, self._pid, self._stacks)
         region = self._region(trace, timelines, outcome_ns) or Region(*self._window, self._pid, "run")
-        pieces = list(timelines.walk(region.task, region.start, region.end))
+        walked = timelines.walk(region.task, region.start, region.end)
+        pieces = list(timelines.throttled(walked, self._throttling.ns))
         values: dict[str, Value] = {
             f"{self._key}.{state}_ms": nanoseconds / 1e6 for state, nanoseconds in totals(pieces).items()
         }

@@ -18,7 +18,7 @@ from .elf_symbols import function_at
 from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, program_address
 from .open_files import OpenFiles
 from .sched_trace import Mapped, Sampled, SchedTrace
-from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
+from .timeline import BEFORE_BIRTH, QUEUES, ChargedTime, Stretch, Timelines
 
 OF_FILES = frozenset(
     (
@@ -150,7 +150,9 @@ class Opener:
     def _what(self, piece: ChargedTime) -> str:
         if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
             return self._who(piece.task)
-        if piece.state in (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY):
+        if piece.state is TimeState.THROTTLED:
+            return f"{self._who(piece.task)}, by its CPU quota"
+        if piece.state in QUEUES:
             return f"behind {self._who(piece.other)}"
         if piece.stretch is None:
             return self._who(piece.task)

@@ -216,6 +216,37 @@ class Timelines:
         else:
             yield ChargedTime(start, end, self.wait(stretch), task, 0, stretch, above)
 
+    def throttled(self, pieces: Iterable[ChargedTime], most: int) -> Iterator[ChargedTime]:
+        """Book the program's own time in queues as held back by a quota where a CPU was stopped, `most` ns in all."""
+        stops = self._stops(most)
+        for piece in pieces:
+            at = piece.start
+            own = piece.state in QUEUES and piece.task in self.tree and piece.stretch is not None
+            for start, end in stops.get(piece.stretch.cpu, ()) if own and piece.stretch else ():
+                start, end = max(at, start), min(end, piece.end)
+                if start < end:
+                    if at < start:
+                        yield piece._replace(start=at, end=start)
+                    yield piece._replace(start=start, end=end, state=TimeState.THROTTLED, other=0)
+                    at = end
+            if at < piece.end:
+                yield piece._replace(start=at)
+
+    def _stops(self, most: int) -> dict[int, list[tuple[int, int]]]:
+        """When each CPU was stopped for the program: its tasks' longest waits in queues, `most` ns of them.
+
+        No event tells a stop; the kernel counts how long they were, of all CPUs together. A stop lasts until a period
+        of the quota ends, which is far longer than turns are.
+        """
+        stops: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        waits = (one for task in self.tree for one in self.tasks.get(task, ()) if one.kind == "queue" and most > 0)
+        for wait in sorted(waits, key=lambda one: one.start - one.end):
+            there, end = stops[wait.cpu], min(wait.end, wait.start + most)
+            if end > wait.start and all(until <= wait.start or wait.end <= since for since, until in there):
+                bisect.insort(there, (wait.start, end))
+                most -= end - wait.start
+        return stops
+
     @staticmethod
     def _followed(waker: int, task: int, above: Waits) -> bool:
         """Tell whether a wait is replaced by what its waker did: not in a circle, and not without end."""
@@ -235,6 +266,7 @@ class Timelines:
             at += length
 
 
+QUEUES = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY)
 BEFORE_BIRTH = Stretch(0, 0, "queue")
 """Stands for a task that was not there yet: what its parent did counts."""
 

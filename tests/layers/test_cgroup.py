@@ -280,10 +280,10 @@ from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 open(sys.argv[1] + "/cgroup.procs", "w").write(str(os.getpid()))
-probe = open_probe(find_layer("cgroup:leaf=false"))
+probe, ledger = open_probe(find_layer("cgroup:leaf=false")), open_probe(find_layer("ledger"))
 with Spawner() as spawner:
-    run = spawner.run(Launch((sys.executable, "-S", "-c", sys.argv[2])), [probe])
-print(json.dumps(run.counters))
+    run = spawner.run(Launch((sys.executable, "-S", "-c", sys.argv[2])), [probe, ledger])
+print(json.dumps({**run.counters, **ledger.split(None), "wall_ms": run.wall_ns / 1e6}))
 """
     burn = "import time\nwhile time.process_time() < 0.03: pass"
     with group_with_quota(1_000, 50_000) as group:
@@ -294,6 +294,10 @@ print(json.dumps(run.counters))
     # 30 ms of work at 1 ms for each 50: it takes a machine with less than 2 % of a CPU to do it without a stop.
     assert counters["cgroup.periods"] >= counters["cgroup.throttled"] >= 1
     assert counters["cgroup.throttled_us"] > 0
+    if "ledger.throttled_ms" in counters:
+        assert 0 < counters["ledger.throttled_ms"] <= counters["cgroup.throttled_us"] / 1e3
+        spent = [value for name, value in counters.items() if name.startswith("ledger.")]
+        assert sum(spent) == pytest.approx(counters["wall_ms"], abs=1e-6)
 
 
 class Container:

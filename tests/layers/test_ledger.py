@@ -227,11 +227,30 @@ def events(chance: random.Random, tasks: int, cpus: int, count: int):
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 6), st.integers(1, 3), st.integers(0, 60))
 def test_every_nanosecond_is_charged_once_whatever_the_events(chance, tasks, cpus, count):
-    trace = SchedTrace(list(events(chance, tasks, cpus, count)))
-    pieces = list(Timelines(trace, 1).walk(1, 100, 900))
+    timelines, stopped = Timelines(SchedTrace(list(events(chance, tasks, cpus, count))), 1), chance.randrange(300)
+    pieces = list(timelines.throttled(timelines.walk(1, 100, 900), stopped))
     assert [piece.start for piece in pieces] == [100, *(piece.end for piece in pieces[:-1])]
     assert pieces[-1].end == 900 and sum(totals(pieces).values()) == 800
     assert all(piece.end > piece.start for piece in pieces)
+    assert totals(pieces)[TimeState.THROTTLED] <= cpus * stopped
+
+
+def test_of_waits_in_a_queue_the_longest_are_those_that_a_quota_made():
+    trace = SchedTrace(
+        [
+            Switch(0, 0, 0, 0, 1),
+            Switch(100, 0, 1, 0, 7),  # in turns with another program
+            Switch(130, 0, 7, 0, 1),
+            Switch(200, 0, 1, 0, 7),  # stopped: who else is on its CPU does not matter
+            Switch(300, 0, 7, 1, 0),
+            Switch(500, 0, 0, 0, 1),
+            Switch(600, 0, 1, 0x10, 0),
+        ]
+    )
+    timelines = Timelines(trace, 1)
+    spent = totals(timelines.throttled(timelines.walk(1, 0, 600), 280))
+    assert spent[TimeState.THROTTLED] == 280 and spent[TimeState.QUEUE_OTHERS] == 30
+    assert spent[TimeState.QUEUE_NOBODY] == 20 and spent[TimeState.ON_CPU] == 270
 
 
 def test_a_wait_is_charged_to_what_the_task_did_that_ended_it():

@@ -12,6 +12,7 @@ STATES = {
     "queue_own": "ready, behind its own threads",
     "queue_others": "ready, behind other programs",
     "queue_nobody": "ready, while nobody had the CPU",
+    "throttled": "ready, held back by a CPU quota",
     "blocked": "blocked",
     "disk": "waiting for a disk",
     "write_throttle": "held back from writing",
