@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,6 +12,8 @@ from .consistency import problems
 from .errors import VgoError
 from .files import duplicate_keys, read_entry
 from .schema import KnownFactor, Mitigation
+from .states import FILE as STATES
+from .states import KnownState, read_states, state_problems
 from .terms import term_problems, wording_problems
 
 HERE = Path(__file__).parent
@@ -24,7 +26,9 @@ class Knowledge:
     factors: Mapping[str, KnownFactor]
     mitigations: Mapping[str, Mitigation]
     digest: str
-    """SHA-256 over names and bytes of all factor, mitigation and note files."""
+    """SHA-256 over names and bytes of all files that are searched."""
+    states: Mapping[str, KnownState] = field(default_factory=dict)
+    """Of a run's time."""
 
     def factors_of(self, column: str) -> tuple[KnownFactor, ...]:
         """Give the factors that list the column: by name first, then the most actionable, then the earliest."""
@@ -48,6 +52,7 @@ def load(folder: Path = HERE) -> Knowledge:
             {path.stem: read_entry(path, Mitigation) for path in _files(folder, "mitigations")}
         ),
         digest=digest(folder),
+        states=read_states(folder),
     )
 
 
@@ -67,15 +72,16 @@ def check(folder: Path = HERE) -> list[str]:
         return found
     known = load(folder)
     wording = wording_problems(folder, {*known.factors, *known.mitigations})
+    states = state_problems(folder, {*known.factors, *known.mitigations})
     entries = (*known.factors.values(), *known.mitigations.values())
     names = {name for one in entries for name in (one.key, one.name, *getattr(one, "aliases", ()))}
-    return [*problems(known.factors, known.mitigations), *wording, *term_problems(folder, names)]
+    return [*problems(known.factors, known.mitigations), *wording, *states, *term_problems(folder, names)]
 
 
 def digest(folder: Path = HERE) -> str:
     """Hash what the index is made from: it changes when any byte or file name does."""
     total = hashlib.sha256()
-    for path in [*_files(folder, "factors"), *_files(folder, "mitigations"), *notes(folder)]:
+    for path in [*_files(folder, "factors"), *_files(folder, "mitigations"), *notes(folder), *folder.glob(STATES)]:
         for part in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
             total.update(len(part).to_bytes(8, "big"))  # lengths keep neighbouring parts apart
             total.update(part)

@@ -34,6 +34,7 @@ def _within(asked: list[str], known: Knowledge) -> list[str]:
     found = [
         (-len(parts), f"{kind}:{entry.key}")
         for kind, entries in _kinds(known)
+        if kind != "state"  # whose names are words of every day
         for entry in entries.values()
         for parts in map(_parts, _all(entry))
         if len(parts) > 1 and parts <= wanted
@@ -69,6 +70,7 @@ def called(question: str, known: Knowledge) -> list[str]:
 def _kinds(known: Knowledge) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "factor", dict(known.factors)
     yield "mitigation", dict(known.mitigations)
+    yield "state", dict(known.states)
 
 
 def _all(entry: Any) -> tuple[str, ...]:

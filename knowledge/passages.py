@@ -1,4 +1,4 @@
-"""What can be found by a question: factors, mitigations, and the sections of the notes on papers."""
+"""What can be found by a question: factors, mitigations, states of a run's time, and sections of notes on papers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .schema import Citation, KnownFactor, Mitigation
 from .shape import overlap
 from .terms import read_wording
 
-Kind = Literal["factor", "mitigation", "note"]
+Kind = Literal["factor", "mitigation", "state", "note"]
 LONGEST = 1200
 """Characters of a passage of a note: a longer section is split between its paragraphs and points."""
 
@@ -24,7 +24,7 @@ class KnowledgePassage:
     """One thing that a search can give."""
 
     key: str
-    """Of the factor or mitigation, or `note#section`."""
+    """Of the factor, mitigation or state, or `note#section`."""
     kind: Kind
     title: str
     text: str
@@ -55,6 +55,10 @@ def passages(known: Knowledge, folder: Path = HERE) -> dict[str, KnowledgePassag
             KnowledgePassage(m.key, "mitigation", m.name, _advice(m), _first(m.references))
             for m in known.mitigations.values()
         ),
+        *(
+            KnowledgePassage(s.key, "state", s.name, f"{s.description} {s.next}", _first(s.references))
+            for s in known.states.values()
+        ),
         *note_passages(folder),
     ]
     entries = {passage.identity: passage for passage in found}
@@ -78,6 +82,8 @@ def searchable(passage: KnowledgePassage, known: Knowledge) -> str:
         extra = (factor.key.replace("_", " "), *factor.aliases, *factor.signals)
     elif passage.kind == "mitigation":
         extra = (passage.key.replace("_", " "),)
+    elif passage.kind == "state":
+        extra = (passage.key.replace("_", " "), *known.states[passage.key].aliases)
     return " . ".join((passage.title, *extra, passage.text))
 
 

@@ -30,6 +30,9 @@ class Entry(Frozen):
     key: Key
     name: str
     """As a person says it: `CPU migrations`."""
+    description: str
+    """What it is, or how it works, in a few sentences."""
+    references: tuple[Citation, ...] = ()
 
 
 class SignalPosition(NamedTuple):
@@ -44,8 +47,6 @@ class SignalPosition(NamedTuple):
 class KnownFactor(Entry):
     """Something in the system that goes with slow runs."""
 
-    description: str
-    """How it makes a run slow, in a few sentences."""
     signals: tuple[str, ...] = ()
     """Columns of layers that show it; the first is the one to plot. `*` stands for what the machine fills in, and for
     any other part of a name: `disk.*.read_wait_ms`."""
@@ -61,7 +62,6 @@ class KnownFactor(Entry):
     """How directly a user can act on it; names a cluster of collinear columns."""
     mitigations: tuple[Key, ...] = ()
     """In the order to try them."""
-    references: tuple[Citation, ...] = ()
 
     def place(self, column: str) -> SignalPosition | None:
         """Find the column among the signals, by its name before any pattern; None where nothing stands for it.
@@ -79,8 +79,6 @@ class KnownFactor(Entry):
 class Mitigation(Entry):
     """One thing to try, with how it is applied, proved and put back."""
 
-    description: str
-    """How it works, in a few sentences."""
     scope: Scope
     applies: Precondition = Precondition()
     when: str
@@ -104,7 +102,6 @@ class Mitigation(Entry):
     """How to keep it, where `apply` does not say it: words of the kernel command line, a line of a Dockerfile."""
     steps: tuple[str, ...] = ()
     """For a person: what to do, where the tool cannot or to make it permanent."""
-    references: tuple[Citation, ...] = ()
 
     @property
     def real_time(self) -> bool:

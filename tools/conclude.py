@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..knowledge.states import state_words
 from ..knowledge.time_states import TimeState
 from .base import Arguments, Outcome, Result
 from .candidates import LEAST_IN_CLASS
@@ -11,7 +12,6 @@ from .case import Case, Finished, Record
 from .compare import CompareResult
 from .failures import failed_words
 from .ledger.ledger import Ledger
-from .ledger.words import STATES
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
@@ -165,7 +165,7 @@ def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case
     return tuple(
         Located(
             state=TimeState(one.state),
-            name=STATES[one.state],
+            name=state_words(one.state),
             gap_ms=one.gap_ms,
             gap_interval=one.gap_interval,
             share=one.share,

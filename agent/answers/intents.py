@@ -24,11 +24,11 @@ SHORT = 3
 """Words beside a name in a question that leans on the one before."""
 ABOUT_ENTRIES: frozenset[Intent] = frozenset({"effect", "what is", "suspect", "cost"})
 """Kinds in which `it` may be what the question before was about."""
-KINDS = ("factor", "mitigation")
+KINDS = ("factor", "mitigation", "state")
 WANTED: Mapping[Intent, tuple[str, ...]] = {
     "effect": ("mitigation",),
     "cost": ("mitigation",),
-    "what is": ("factor", "mitigation"),
+    "what is": KINDS,
 }
 """Kinds of entries that a question of a kind is about."""
 LOOKED_UP: Mapping[Intent, tuple[str, ...]] = {

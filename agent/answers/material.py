@@ -264,6 +264,7 @@ def _entries(asked: ParsedQuestion, run: RunFacts) -> Material:
     for key in asked.keys("mitigation"):
         direct += (of_known.what(f"mitigation:{key}", evidence), *of_known.of_mitigation(key, run))
         more += of_known.when(known.mitigations[key], evidence)
+    direct += (of_known.what(f"state:{key}", evidence) for key in asked.keys("state"))
     keys = [name.partition(":")[2] for name in asked.names]
     return Material(tuple(direct), tuple(more), tuple(map(fact.explain, keys[:1])))
 

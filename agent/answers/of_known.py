@@ -23,13 +23,20 @@ MOST_QUOTED = 300
 
 
 def what(identity: str, evidence: Evidence, short: bool = False) -> CitableFact:
-    """Say what a factor or mitigation is; `short`: in one sentence."""
+    """Say what a factor, a mitigation or a state is; `short`: in one sentence."""
     kind, _, key = identity.partition(":")
     known = evidence.run.knowledge
-    entry = known.factors[key] if kind == "factor" else known.mitigations[key]
-    name = names.of_factor(key, known) if kind == "factor" else names.of_mitigation(key, evidence)
+    entry = {"factor": known.factors, "mitigation": known.mitigations, "state": known.states}[kind][key]
+    name = _name(kind, key, evidence)
     words = _own_words(entry.description, key, evidence)
     return stated("what", name, words.partition(". ")[0] if short else words, sources=_sources(entry.references, key))
+
+
+def _name(kind: str, key: str, evidence: Evidence) -> names.Name:
+    known = evidence.run.knowledge
+    if kind == "state":
+        return names.Name(key, f"{key} ({known.states[key].name})")
+    return names.of_factor(key, known) if kind == "factor" else names.of_mitigation(key, evidence)
 
 
 def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[CitableFact]:
@@ -102,12 +109,10 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[CitableFact]:
 
 def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterator[CitableFact]:
     """Cite what a search found, the sentences of it that answer best; nothing where it has none."""
-    if passage.kind == "factor":
-        name = names.of_factor(passage.key, evidence.run.knowledge)
-    elif passage.kind == "mitigation":
-        name = names.of_mitigation(passage.key, evidence)
-    else:
+    if passage.kind == "note":
         name = names.Name("", f"the note {quoted(passage.title, 120)}")
+    else:
+        name = _name(passage.kind, passage.key, evidence)
     kind = "note" if passage.kind == "note" else "entry"
     sources = (passage.source,) if passage.source else _sources((), passage.key)
     if said := excerpt(passage.text, question):

@@ -13,15 +13,18 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.passages import cited, related_notes, told_apart
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...knowledge.shape import overlap
+from ...knowledge.states import KnownState
+from ...knowledge.time_states import MEASURED, WAITS, TimeState, measured_as
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
 from ...tools.document import Block, Command, Facts, Listing, Section, Table
 from ...tools.layers_here import LayerStatus, here
+from ...tools.ledger.split import LEDGER, STACKS
 from ...tools.machine import Machine
 from .alone import this_machine, tried_here
 
 MOST_NAMED = 3
-"""Columns that tell two factors apart."""
+"""Columns that tell two factors apart, and mitigations of a factor that acts on a state."""
 LONGEST_SNIPPET = 220
 """Characters."""
 
@@ -41,7 +44,7 @@ class EntryExplanation(NamedTuple):
     def blocks(self) -> tuple[Block, ...]:
         """What it says below its name."""
         values = self.values
-        own = _of_a_mitigation if values["kind"] == "mitigation" else _of_a_factor
+        own = {"mitigation": _of_a_mitigation, "state": _of_a_state}.get(values["kind"], _of_a_factor)
         column = values.get("column")
         described = (
             f"{column['name']} ({column['unit']}, layer {column['layer']}): {column['description']}" if column else ""
@@ -58,7 +61,6 @@ class EntryExplanation(NamedTuple):
 
 
 def _of_a_factor(values: Mapping[str, Any]) -> tuple[Block, ...]:
-    signals = [(one["column"], one["layer"] or "-", one["here"]) for one in values["signals"]]
     confused = tuple(f"{one['name']} ({one['key']}): {_apart(values['key'], one)}" for one in values["confused_with"])
     cures = [
         Section(
@@ -68,12 +70,26 @@ def _of_a_factor(values: Mapping[str, Any]) -> tuple[Block, ...]:
         for number, one in enumerate(values["mitigations"], 1)
     ]
     return (
-        Section(
-            "How it shows", (Table(("column", "layer", "here"), signals), Facts(tuple(values["not_here"].items())))
-        ),
+        _shows(values),
         f"It brings: {', '.join(values['makes'])}." if values["makes"] else "",
         Section("Easily confused with", (Listing(confused),)),
         Section("What to do, in this order", tuple(cures)),
+    )
+
+
+def _shows(values: Mapping[str, Any]) -> Section:
+    signals = [(one["column"], one["layer"] or "-", one["here"]) for one in values["signals"]]
+    return Section(
+        "How it shows", (Table(("column", "layer", "here"), signals), Facts(tuple(values["not_here"].items())))
+    )
+
+
+def _of_a_state(values: Mapping[str, Any]) -> tuple[Block, ...]:
+    acting = [(one["name"], one["key"], ", ".join(one["mitigations"])) for one in values["factors"]]
+    return (
+        *_facts(values, measured="How it is measured", rung="Who may measure it", next="What to look at next"),
+        _shows(values),
+        Section("What acts on it", (Table(("factor", "key", "first to try"), acting),)),
     )
 
 
@@ -114,6 +130,8 @@ def explained(found: Sequence[str], name: str, known: Knowledge, root: Path) -> 
     also = [identity.partition(":")[2] for identity in found[1:]]
     if kind == "mitigation":
         return EntryExplanation(_of_mitigation(known.mitigations[key], known, machine) | {"also": also})
+    if kind == "state":
+        return EntryExplanation(_of_state(known.states[key], known, root) | {"also": also})
     return EntryExplanation(_of_factor(known.factors[key], name, known, machine, root) | {"also": also})
 
 
@@ -160,6 +178,33 @@ def _of_mitigation(mitigation: Mitigation, known: Knowledge, machine: Machine) -
         "next": [*([tried] if mitigation.apply else []), f"vgo-agent mitigations {mitigation.key} --keep all"],
         "references": list(sources),
         "notes": _notes((mitigation.name, mitigation.key.replace("_", " ")), mitigation.references),
+    }
+
+
+def _of_state(state: KnownState, known: Knowledge, root: Path) -> dict[str, Any]:
+    layers, booked = load_layers(), measured_as(state.key)
+    own = [f"{layer}.{one.value}_ms" for layer in (STACKS, LEDGER) for one in TimeState if one in booked]
+    signals, why = _shown((*(name for name in own if _listed(name, layers)[0]), *state.signals), layers, root)
+    sources = _numbered([state.references])
+    acting = sorted(
+        (factor for factor in known.factors.values() if state.key in factor.acts_on),
+        key=lambda factor: (-factor.actionable, factor.key),
+    )
+    return {
+        "kind": "state",
+        "key": state.key.value,
+        "name": state.name,
+        "description": f"{state.description} {_marks(state.references, sources)}".strip(),
+        "measured": state.measured,
+        "rung": layers[STACKS if state.key not in MEASURED or state.key in WAITS else LEDGER].cure,
+        "next": state.next,
+        "signals": signals,
+        "not_here": why,
+        "factors": [
+            {"key": one.key, "name": one.name, "mitigations": list(one.mitigations[:MOST_NAMED])} for one in acting
+        ],
+        "references": list(sources),
+        "notes": _notes((state.name, *state.aliases), state.references),
     }
 
 

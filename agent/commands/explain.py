@@ -1,4 +1,4 @@
-"""explain: what is known of a factor, a mitigation, a column or a question, with its sources; no model, no network."""
+"""explain: what is known of a factor, a mitigation, a column, a state of the ledger or a question, with its sources."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ examples:
   vgo-agent explain "page faults"
   vgo-agent explain perf.migrations
   vgo-agent explain pin_to_cpu --json
+  vgo-agent explain queue_others
   vgo-agent explain why do my runs take longer over time
   vgo-agent explain "perf shows clear_page_erms at the top" --top 10
   vgo-agent explain --embedding nomic-embed-text.Q8_0.gguf "noisy neighbour"
 
-Takes the key, the name or an alias of a factor, the key or name of a mitigation, or a column of a layer. The answer
-comes from what vgo-agent ships with; numbers in brackets are its sources. Anything else is looked for, by its words, by
-parts of words, and by names, among factors, mitigations and notes on papers. With --embedding (or VGO_AGENT_EMBEDDING)
-a model of yours compares meanings; it needs the extra llm, and reads all that is known once. The first search after an
-installation builds an index in the user's cache.
+Takes the key, the name or an alias of a factor or of a state of the time ledger, the key or name of a mitigation, or a
+column of a layer. The answer comes from what vgo-agent ships with; numbers in brackets are its sources. Anything else
+is looked for, by its words, by parts of words, and by names, among factors, mitigations, states and notes on papers.
+With --embedding (or VGO_AGENT_EMBEDDING) a model of yours compares meanings; it needs the extra llm, and reads all that
+is known once. The first search after an installation builds an index in the user's cache.
 """
     USAGE = "[OPTIONS] WORDS"
 

@@ -42,7 +42,7 @@ def named(word: str) -> dict[str, Any]:
 
 
 def explain(name: str) -> dict[str, Any]:
-    """Give what is known of a factor, a mitigation or a column as Markdown; VgoError names what is near."""
+    """Give what is known of a factor, a mitigation, a state or a column as Markdown; VgoError names what is near."""
     from ...knowledge.loader import load
     from ...knowledge.named import meant, nearest
     from ..commands.entry_explanation import explained

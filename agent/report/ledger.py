@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...knowledge.states import read_states, state_words
 from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
 from ...tools.ledger.shares import StateShare, VarianceShares
-from ...tools.ledger.words import STATES
 from .numbers import number, percent
 
 LEAST_SHARE, LEAST_TIME = 0.005, 0.01
@@ -33,7 +33,7 @@ def headline(ledger: Ledger) -> str:
         return "Whole runs are split, and the metric times a part that they do not follow: nothing is concluded of it."
     if not (material := ledger.material):
         return "No state of the runs' time surely goes with slow runs."
-    parts = [f"{number(one.gap_ms, 3)} ms {STATES[one.state]}" for one in material[:3]]
+    parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in material[:3]]
     return f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones: {', '.join(parts)}."
 
 
@@ -53,8 +53,7 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
         yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
     for state in dict.fromkeys(one.state for one in ledger.causes):
         parts = tuple(_cause(one) for one in ledger.causes if one.state == state)
-        name = STATES[state]
-        yield Section(f"{name[:1].upper()}{name[1:]}", (Listing(parts),))
+        yield Section(read_states()[state].name, (Listing(parts),))
     yield Facts(
         tuple(
             (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts
@@ -93,7 +92,7 @@ def listed(one: StateShare, shares: VarianceShares) -> bool:
 def _row(one: StateShare) -> tuple[str | float, ...]:
     gap, share = one.gap_interval, one.share_interval
     return (
-        STATES[one.state],
+        state_words(one.state),
         one.mean_ms,
         one.gap_ms,
         f"{number(gap.low, 3)} to {number(gap.high, 3)}",
@@ -104,7 +103,7 @@ def _row(one: StateShare) -> tuple[str | float, ...]:
 
 def _left(shares: VarianceShares) -> Iterator[str]:
     if shares.taken_out:
-        each = "; ".join(f"without {STATES[one.state]} {number(one.sd_left, 2)}" for one in shares.taken_out)
+        each = "; ".join(f"without {state_words(one.state)} {number(one.sd_left, 2)}" for one in shares.taken_out)
         yield f"SD ratio left, one state after the other taken out: {each}. A remedy of one state can do no better."
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...knowledge.states import state_words
 from ...tools.ledger.shares import VarianceShares, slow_runs
 from ...tools.ledger.split import SplitRuns
-from ...tools.ledger.words import STATES
 from ...tools.statistics.values import BoolArray, FloatArray
 from .canvas import FAINT, canvas
 from .numbers import number
@@ -69,6 +69,6 @@ def _drawn(split: SplitRuns, shares: VarianceShares) -> dict[str, FloatArray]:
     """States by name, those with the largest shares and means first; the others together."""
     weight = {one.state: max(abs(one.share), one.mean_ms / shares.mean_ms) for one in shares.states}
     first = sorted(split.states, key=lambda state: -weight.get(state, 0.0))[:MOST]
-    parts = {STATES[state]: split.states[state] for state in first}
+    parts = {state_words(state): split.states[state] for state in first}
     rest = [values for state, values in split.states.items() if state not in first]
     return {**parts, OTHER: np.sum(rest, axis=0)} if rest else parts

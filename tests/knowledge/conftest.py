@@ -17,7 +17,7 @@ FEW = ("cpu_migrations", "page_faults", "hash_seed", "context_switches", "tlb_sh
 def copy_knowledge(target: Path) -> Path:
     for kind in ("factors", "mitigations", "papers"):
         shutil.copytree(HERE / kind, target / kind)
-    for name in ("wording.yaml", "terms.yaml"):
+    for name in ("wording.yaml", "terms.yaml", "states.yaml"):
         shutil.copy(HERE / name, target)
     return target
 

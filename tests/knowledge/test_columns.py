@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 import pytest
 
 from vgo_agent.knowledge.loader import load
+from vgo_agent.knowledge.schema import KnownFactor
+from vgo_agent.knowledge.states import KnownState
 from vgo_agent.layers.loader import load_layers
 from vgo_agent.layers.schema import Column
 
@@ -43,9 +45,9 @@ def excused(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in WITHOUT_A_FACTOR)
 
 
-@pytest.mark.parametrize("key", KNOWN.factors)
-def test_the_signals_of_a_factor_are_measured(key: str) -> None:
-    assert [signal for signal in KNOWN.factors[key].signals if not measured(signal)] == []
+@pytest.mark.parametrize("entry", [*KNOWN.factors.values(), *KNOWN.states.values()], ids=lambda entry: entry.key)
+def test_the_signals_of_a_factor_or_a_state_are_measured(entry: KnownFactor | KnownState) -> None:
+    assert [signal for signal in entry.signals if not measured(signal)] == []
 
 
 @pytest.mark.parametrize("key", KNOWN.mitigations)

@@ -40,6 +40,14 @@ def test_everything_shipped_is_sound() -> None:
     assert check() == []
 
 
+def test_a_state_that_nobody_describes_is_named(copied: Path) -> None:
+    path = copied / "states.yaml"
+    path.write_text(path.read_text().replace("key: sleep", "key: blocked", 1))
+    assert any("the state sleep is missing" in problem for problem in check(copied))
+    path.write_text("- {key: nap, name: Nap}")
+    assert any("states.yaml" in problem for problem in check(copied))
+
+
 def test_every_file_is_an_entry_under_its_own_key() -> None:
     assert {f"{key}.yaml" for key in KNOWN.factors} == {path.name for path in (HERE / "factors").iterdir()}
     assert {f"{key}.yaml" for key in KNOWN.mitigations} == {path.name for path in (HERE / "mitigations").iterdir()}

@@ -57,6 +57,17 @@ def test_every_row_of_table_1_is_explained_with_its_cures(explain, row, cures):
     assert all(cure["when"] and cure["hurts"] and cure["here"] for cure in said["mitigations"])
 
 
+@pytest.mark.parametrize("name", ["sleep", "queue_others", "asleep by a timer"])
+def test_a_state_of_the_ledger_is_explained_with_what_acts_on_it(explain, name):
+    said = json.loads(explain(name, "--json"))
+    assert said["kind"] == "state"
+    assert {one["key"] for one in said["factors"]} == {
+        key for key, factor in KNOWN.factors.items() if said["key"] in factor.acts_on
+    }
+    assert any(one["layer"] == "stacks" for one in said["signals"])
+    assert said["measured"] and said["rung"] and said["next"]
+
+
 def test_the_answer_has_every_part_and_every_number_has_its_source(explain):
     text = explain("page faults")
     for heading in (
@@ -94,7 +105,7 @@ def test_a_cure_that_this_machine_cannot_try_says_why(explain):
     assert all(cure["here"].startswith(("no: ", "a person", "can be tried")) for cure in said["mitigations"])
 
 
-@pytest.mark.parametrize("name", ["page fault", "page-faultz", "pag faults"])
+@pytest.mark.parametrize("name", ["page faul", "page-faultz", "pag faults"])
 def test_an_unknown_name_gives_the_nearest_and_a_search(explain, name):
     text = explain(name)
     assert "page_faults" in text.partition("\n\n")[0]

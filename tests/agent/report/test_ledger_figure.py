@@ -5,16 +5,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.report.ledger_figure import WIDTH, ledger_bars, ledger_picture
+from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.tools.ledger.shares import shares, slow_runs
 from vgo_agent.tools.ledger.split import SplitRuns
-from vgo_agent.tools.ledger.words import STATES
 
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**32), st.integers(10, 40), st.integers(1, 9))
 def test_bars_are_as_long_as_the_time(seed, runs, states):
     chance = np.random.default_rng(seed)
-    split = {name: chance.lognormal(0, 1, runs) for name in list(STATES)[:states]}
+    split = {name.value: chance.lognormal(0, 1, runs) for name in list(TimeState)[:states]}
     time = np.sum(list(split.values()), axis=0)
     split_of = SplitRuns(time, split, (), whole=True, fits=True, left_out=0)
     divided = shares(time, split, seed=1)
