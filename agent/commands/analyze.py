@@ -28,6 +28,7 @@ examples:
   vgo-agent analyze trials.csv --outcome time_s --group kernel,compiler --exclude 'Reps,Bytes*' --save analysis
   vgo-agent analyze runs.csv --read-only
   vgo-agent analyze trials.csv --mapping trials.yaml --read-only --save trials.parquet
+  vgo-agent analyze vgo-runs/20261127-142505-profile-bench.sh --read-only --save trace.json
   vgo-agent analyze runs.csv --by node --outcome time_s --margin 0.05 --save fleet
   vgo-agent analyze runs.csv --by node --outcome time_s --condition pinned=no,yes
   vgo-agent measure --launcher mpirun:ranks=4 --layer mpi --save runs.csv ./solver
@@ -39,8 +40,11 @@ Its rows are runs in the order they were made. COLS are names or patterns, separ
 association: only settings that were varied in mixed order, and mitigations tried on and off, say more.
 
 --read-only shows what is understood of FILE; with --save it writes *.parquet, *.csv with its meaning in *.columns.yaml
-beside it, or into a folder as SHARP does (CSV and Markdown): all are read back as they were. A mapping is a YAML file;
-a column says what differs from what is understood:
+beside it, or into a folder as SHARP does (CSV and Markdown): all are read back as they were. Of runs with a ledger
+(measure --ledger) *.json is a trace of a typical slow and a typical fast run, threads with their states and who ended
+each wait, which ui.perfetto.dev and speedscope.app open; *.folded holds the mean fast and slow run in ms as stacks, for
+flamegraph.pl --factor 1000 --countname us. A mapping is a YAML file; a column says what differs from what is
+understood:
   columns:
     - name: time
       source: elapsed [ms]      # what the file calls it, where that differs

@@ -121,12 +121,14 @@ def show(command: OfAnalysis) -> int:
 
     from ...tools.recorded.outline import outline
     from ...tools.recorded.write import write
+    from ..report.ledger_files import WRITERS, save_ledger
     from ..report.outline import text
 
     found = outline(recorded)
-    saved = [str(path) for path in write(recorded, place)] if place else []
-    following = ["vgo-agent", "analyze", saved[0] if saved else command.file]
-    following += ["--mapping", str(command.mapping)] if command.mapping and not saved else []
+    as_table = place is None or place.suffix not in WRITERS
+    saved = [str(path) for path in (write if as_table else save_ledger)(recorded, place)] if place else []
+    following = ["vgo-agent", "analyze", saved[0] if saved and as_table else command.file]
+    following += ["--mapping", str(command.mapping)] if command.mapping and following[2] == command.file else []
     if found.outcome is None:
         following += ["--outcome", found.candidates[0] if found.candidates else "COL"]
     line = shlex.join(following)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...tools.base import Result
-from ...tools.document import Block, Facts, Figure, Note, Section, Table
+from ...tools.document import Block, Command, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
 from ...tools.ledger.split import LEDGER, STACKS, split_runs
 from ...tools.measure import MeasureResult
@@ -123,6 +123,9 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     found = ledger_in(stepped)
     yield from ledger.section(found, _bars(stepped, found))
     yield Note(NO_LEDGER if found is None and {STACKS, LEDGER} & set(profiled.layers) else "")
+    if found is not None and found.layer == STACKS:
+        line = f"vgo-agent analyze {shlex.quote(str(stepped.folder))} --read-only --save trace.json"
+        yield Command(line, "A slow and a fast run of these, for ui.perfetto.dev or speedscope.app")
     yield Table(factors.SHIFTS, factors.shift_rows(profiled))
     hidden = tuple(profiled.hidden.items())
     more = len(hidden) - MOST_HIDDEN

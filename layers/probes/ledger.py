@@ -11,6 +11,7 @@ from typing import Any
 from ..schema import Layer, Value
 from .base import LayerProbe, SpawnCommand
 from .kernel_stack import KernelStacks
+from .lanes import lanes_of
 from .open_files import OpenFiles
 from .opened import Opener
 from .perf_open import refusal
@@ -123,6 +124,7 @@ class LedgerProbe(LayerProbe):
             self._files.settle()
             opener = Opener(trace, timelines, self._stacks, self._files)
             values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
+            values[f"{self._key}.lanes"] = lanes_of(opener, pieces, region).text()
         return self._declared(values)
 
     def _region(self, trace: SchedTrace, timelines: Timelines, outcome_ns: float | None) -> Region | None:

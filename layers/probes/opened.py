@@ -161,6 +161,16 @@ class Opener:
         by = telling or (self._who(piece.stretch.waker) if piece.stretch.waker else "")
         return f"{self._who(piece.task)}: {self._call(piece.task, piece.stretch)}" + (f", woken by {by}" if by else "")
 
+    def label(self, piece: ChargedTime) -> str:
+        """What a task did in a piece: the function that most samples are in; whom it queued behind; the call.
+
+        Empty where nothing was sampled or seen.
+        """
+        if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
+            counts = Counter(function for _, function in map(self._sampled, self._within(piece)))
+            return counts.most_common(1)[0][0] if counts else ""
+        return "" if piece.stretch is None else self._what(piece).removeprefix(f"{self._who(piece.task)}: ")
+
     def _within(self, piece: ChargedTime) -> Iterable[Sampled]:
         there = self.trace.samples.get(piece.task, [])
         first = bisect.bisect_left(there, piece.start, key=lambda one: one.at)

@@ -206,13 +206,18 @@ class Timelines:
             yield ChargedTime(at, end, TimeState.START_AND_END, task, 0, None, above)
 
     def _charged(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[ChargedTime]:
+        if stretch.kind == "blocked" and self._followed(stretch.waker, task, above):
+            yield from self.walk(stretch.waker, start, end, (*above, (task, stretch)))
+        else:
+            yield from self.charged(task, stretch, start, end, above)
+
+    def charged(self, task: int, stretch: Stretch, start: int, end: int, above: Waits = ()) -> Iterator[ChargedTime]:
+        """Charge part of a stretch to the task itself: a wait is a wait, whoever ended it."""
         if stretch.kind == "cpu":
             state = TimeState.ON_CPU if task in self.tree else TimeState.PEER_ON_CPU
             yield ChargedTime(start, end, state, task, 0, stretch, above)
         elif stretch.kind == "queue":
             yield from self._queued(task, stretch, start, end, above)
-        elif self._followed(stretch.waker, task, above):
-            yield from self.walk(stretch.waker, start, end, (*above, (task, stretch)))
         else:
             yield ChargedTime(start, end, self.wait(stretch), task, 0, stretch, above)
 

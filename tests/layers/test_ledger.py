@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
+from vgo_agent.layers.probes.lanes import MOST_PIECES, RunLanes
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
@@ -222,6 +223,35 @@ def events(chance: random.Random, tasks: int, cpus: int, count: int):
                 Fork(at, cpu, one, other),
             )
         )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_path_of_a_run_covers_it_and_its_lanes_say_who_ended_a_wait(spawner, opened, name):
+    run, values = split(spawner, opened("stacks"), *PROGRAMS[name])
+    lanes = RunLanes.read(values["stacks.lanes"])
+    assert lanes.ns == run.wall_ns and lanes.lanes[0].own
+    assert [piece.start_ns for piece in lanes.path] == [0, *(piece.end_ns for piece in lanes.path[:-1])]
+    assert lanes.path[-1].end_ns == run.wall_ns and len(values["stacks.lanes"]) < 60_000
+    for lane in lanes.lanes:
+        assert all(a.end_ns <= b.start_ns for a, b in zip(lane.pieces, lane.pieces[1:], strict=False))
+    if name == "has a child":
+        woken_by = [lanes.lanes[piece.lane].name for piece in lanes.lanes[0].pieces if piece.state == "child"]
+        assert any(one.startswith("sleep") for one in woken_by)
+
+
+def test_of_very_many_pieces_neighbours_are_put_together(spawner, opened):
+    program = (
+        "import os\n"
+        "a, b = os.pipe(), os.pipe()\nif os.fork():\n for _ in range(2000): os.write(a[1], b'x'); os.read(b[0], 1)\n"
+        "else:\n for _ in range(2000): os.read(a[0], 1); os.write(b[1], b'x')"
+    )
+    run, values = split(spawner, opened("stacks"), sys.executable, "-S", "-c", program)
+    if not values:
+        pytest.skip("events of other programs filled the rings")
+    lanes = RunLanes.read(values["stacks.lanes"])
+    assert sum(piece.end_ns - piece.start_ns for piece in lanes.path) == run.wall_ns
+    assert len(lanes.path) + sum(len(lane.pieces) for lane in lanes.lanes) <= MOST_PIECES
+    assert max(piece.pieces for piece in lanes.path) > 1
 
 
 @settings(deadline=None)

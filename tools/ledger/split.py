@@ -41,6 +41,10 @@ class SplitRuns:
     """What is split stands for the outcome."""
     left_out: int
     """Runs with the layer that could not be split."""
+    lanes: tuple[str, ...] = ()
+    """What the threads of each did, packed; empty where it was not kept."""
+    order: tuple[int, ...] = ()
+    """Place of each in its series."""
 
     @property
     def residual_ms(self) -> FloatArray:
@@ -74,7 +78,10 @@ def split_runs(table: RunTable, layer: str, subject: Subject, condition: str = B
     tried = sum(layer in layers.split("+") for layers in table.text("layers", condition) if layers)
     timed = ms_each * table.column("outcome", condition)[kept] if ms_each else None
     fits = subject.metric is None or not whole or _follows(time[kept], timed)
-    return SplitRuns(time[kept], seen, opened, whole, fits, int(tried - kept.sum()))
+    packed = table.text(f"{layer}.lanes", condition) if f"{layer}.lanes" in table.names else []
+    lanes = tuple(text or "" for text, keep in zip(packed, kept, strict=False) if keep)
+    order = tuple(table.column("order", condition)[kept].astype(int).tolist())
+    return SplitRuns(time[kept], seen, opened, whole, fits, int(tried - kept.sum()), lanes, order)
 
 
 def _follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:

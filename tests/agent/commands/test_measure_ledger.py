@@ -1,6 +1,8 @@
 """`vgo-agent measure --ledger` says in milliseconds what slow runs wait for."""
 
 import json
+import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -67,7 +69,7 @@ def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> 
     done = vgo("measure", "--ledger", str(script("sleeps", SOMETIMES_SLEEPS)))
     assert done.returncode == 0, done.stderr
     assert "Where the milliseconds went" in done.stdout and "asleep by a timer" in done.stdout
-    assert "Split is the whole run, of 30 runs" in done.stdout
+    assert "Split is the whole run, of 30 runs" in done.stdout and "--read-only --save trace.json" in done.stdout
 
 
 def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_cannot_shorten_it(
@@ -89,3 +91,45 @@ def test_too_few_runs_for_a_ledger_are_told(vgo, script, stacks) -> None:
     done = vgo("measure", "--ledger", "--runs", "4", str(script("sleeps", SOMETIMES_SLEEPS)))
     assert done.returncode == 0, done.stderr
     assert "No ledger can be made: it needs 10 runs that vary" in done.stdout
+
+
+def test_a_slow_and_a_fast_run_become_a_trace_and_both_classes_folded_stacks(vgo, script, stacks, tmp_path) -> None:
+    program = script("asks", SLOW_SERVER.replace("0.3", "0.05"))
+    done = vgo(
+        "measure", "--ledger", "--runs", "12", "--metric", "time_ms: ([0-9.]+)", "--unit", "ms", "--json", program
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    for name in ("trace.json", "ms.folded"):
+        saved = vgo("analyze", answer["run_dir"], "--read-only", "--save", name)
+        assert saved.returncode == 0 and f"Saved: {name}" in saved.stdout, saved.stderr
+    is_a_trace(json.loads((tmp_path / "trace.json").read_text())["traceEvents"], sleeper="asks")
+    lines = (tmp_path / "ms.folded").read_text().splitlines()
+    assert any("waits in recvfrom" in line and "asleep by a timer" in line for line in lines)
+    fast, slow = (sum(float(line.rsplit(" ", 2)[column]) for line in lines) for column in (1, 2))
+    assert slow - fast == pytest.approx(answer["ledger"]["shares"]["gap_ms"], abs=0.2)
+    refused = vgo("analyze", answer["run_dir"], "--read-only", "--save", f"{answer['run_dir']}/layers.json")
+    assert refused.returncode == 1 and "something else than a trace" in refused.stderr
+
+
+def is_a_trace(events, sleeper: str) -> None:
+    """Check what the format asks for, and that the path of each run adds up to its time."""
+    slices, names = defaultdict(list), {}
+    for event in events:
+        assert {"ph", "ts", "pid", "tid", "name"} <= event.keys() and isinstance(event["ts"], int) and event["ts"] >= 0
+        if event["ph"] == "X":
+            assert isinstance(event["dur"], int) and event["dur"] > 0
+            slices[event["pid"], event["tid"]].append(event)
+        elif event["ph"] == "M":
+            names[event["name"], event["pid"], event["tid"]] = event["args"]
+    arrows = {end: [event for event in events if event["ph"] == end] for end in "sf"}
+    assert arrows["s"] and {one["id"] for one in arrows["s"]} == {one["id"] for one in arrows["f"]}
+    for process, kind in ((1, "slow"), (2, "fast")):
+        said = names["process_name", process, 100 * process]["name"]
+        assert re.fullmatch(rf"{kind} run \d+, [0-9.]+ ms", said)
+        path, ms = slices[process, 100 * process], said.split()[-2]
+        assert sum(one["dur"] for one in path) / 1e3 == pytest.approx(float(ms), rel=1e-3, abs=0.05)
+        threads = [args["name"] for (name, pid, tid), args in names.items() if (name, pid) == ("thread_name", process)]
+        assert threads[0] == "where the time went" and any(sleeper in one or "python" in one for one in threads[1:])
+    for each in slices.values():  # nothing overlaps, so that no viewer drops a slice
+        assert all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(each, each[1:], strict=False))

@@ -1,0 +1,41 @@
+"""A slow and a fast run that stand for the others, with what their threads did."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...layers.probes.lanes import RunLanes
+from ..statistics.ratio_test import FEWEST
+from .shares import slow_runs
+from .split import SplitRuns
+
+
+class TypicalRun(NamedTuple):
+    """A run whose time is that of its class."""
+
+    name: str
+    """`slow run 17`, counted from 1 in its series."""
+    ms: float
+    lanes: RunLanes
+
+
+def typical_runs(split: SplitRuns) -> tuple[TypicalRun, ...]:
+    """A slow run, then a fast one: of each class the one whose time is nearest to the median of the class.
+
+    None where there are too few runs, where they do not vary, or where no lanes were kept.
+    """
+    kept = np.array([bool(cell) for cell in split.lanes], dtype=np.bool_)
+    if not kept.any() or split.time_ms.size < FEWEST or not split.time_ms.std():
+        return ()
+    slow, _ = slow_runs(split.time_ms)
+    found = []
+    for name, rows in (("slow", slow & kept), ("fast", ~slow & kept)):
+        if not rows.any():
+            return ()
+        away = np.where(rows, np.abs(split.time_ms - np.median(split.time_ms[rows])), np.inf)
+        place = int(away.argmin())
+        lanes = RunLanes.read(split.lanes[place])
+        found.append(TypicalRun(f"{name} run {split.order[place] + 1}", float(split.time_ms[place]), lanes))
+    return tuple(found)
