@@ -41,10 +41,10 @@ association: only settings that were varied in mixed order, and mitigations trie
 
 --read-only shows what is understood of FILE; with --save it writes *.parquet, *.csv with its meaning in *.columns.yaml
 beside it, or into a folder as SHARP does (CSV and Markdown): all are read back as they were. Of runs with a ledger
-(measure --ledger) *.json is a trace of a typical slow and a typical fast run, threads with their states and who ended
-each wait, which ui.perfetto.dev and speedscope.app open; *.folded holds the mean fast and slow run in ms as stacks, for
-flamegraph.pl --factor 1000 --countname us. A mapping is a YAML file; a column says what differs from what is
-understood:
+(measure --ledger) *.html is a page with pictures; *.json a trace of a typical slow and a typical fast run, threads with
+their states and who ended each wait, which ui.perfetto.dev and speedscope.app open; *.folded the mean fast and slow run
+in ms as stacks, for flamegraph.pl --factor 1000 --countname us. A mapping is a YAML file; a column says what differs
+from what is understood:
   columns:
     - name: time
       source: elapsed [ms]      # what the file calls it, where that differs

@@ -14,6 +14,12 @@ from .numbers import number, percent
 LEAST_SHARE, LEAST_TIME = 0.005, 0.01
 """Of the variance and of the time: a state with less of both is not listed."""
 
+TIMELINE = (
+    "A slow and a fast run, of each class the one nearest to its median. Where the time went: each wait replaced by "
+    "what the thread did that ended it. Below it the threads, thin where they wait; arrows come from who ended a wait."
+)
+FLAME = "The mean slow run by what the timed thread was in, the waits that led on from there, and what was done there."
+
 
 def section(ledger: Ledger | None, bars: str = "") -> Iterator[Section]:
     """The section of a report; none where no ledger was kept. `bars`: its picture for a terminal."""
@@ -41,6 +47,8 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     shares = ledger.shares
     yield headline(ledger)
     yield Figure("ledger", "The mean slow run and the mean fast run by state, and each run in its order.", bars)
+    yield Figure("timeline", TIMELINE)
+    yield Figure("flame", FLAME)
     what = "the whole run" if ledger.whole else "the part of the run that the metric measures"
     yield (
         f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}. The states of a run add "

@@ -26,15 +26,15 @@ OTHER = "other states"
 
 def ledger_picture(split: SplitRuns, shares: VarianceShares) -> str:
     """Stacked bars of the mean slow and fast run, and a stacked column for each run, in its order."""
-    parts, (slow, _) = _drawn(split, shares), slow_runs(split.time_ms)
+    parts, (slow, _), colours = _drawn(split, shares), slow_runs(split.time_ms), state_colours(split, shares)
     with canvas(
         "ledger", f"Time of {slow.size} runs by state: means of slow and fast runs, and each run.", 2.7
     ) as page:
         bars, runs = page.axes(0.07, 0.36, 0.42, 0.47), page.axes(0.52, 0.46, 0.42, 0.47)
         at, below = np.zeros(2), np.zeros(slow.size)
         order = np.arange(slow.size)
-        for (name, values), colour in zip(parts.items(), (*COLOURS, FAINT), strict=False):
-            colour = FAINT if name == OTHER else colour
+        for name, values in parts.items():
+            colour = colours.get(name, FAINT)
             means = np.array([values[~slow].mean(), values[slow].mean()])
             bars.barh((1, 0), means, left=at, height=0.6, color=colour, label=name)
             runs.bar(order, values, bottom=below, width=1.0, color=colour)
@@ -44,6 +44,11 @@ def ledger_picture(split: SplitRuns, shares: VarianceShares) -> str:
         runs.set(xlabel="run", ylabel="ms", title="each run", xlim=(-0.5, slow.size - 0.5))
         page.figure.legend(*bars.get_legend_handles_labels(), loc="lower left", bbox_to_anchor=(0.05, 0.0), ncols=3)
     return page.svg
+
+
+def state_colours(split: SplitRuns, shares: VarianceShares) -> dict[str, str]:
+    """Colours of the states that are drawn apart, by their names."""
+    return dict(zip((name for name in _drawn(split, shares) if name != OTHER), COLOURS, strict=False))
 
 
 def ledger_bars(split: SplitRuns, shares: VarianceShares) -> str:

@@ -17,7 +17,7 @@ from . import nodes
 from .diagnosis import document
 from .evidence import Evidence, gather, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
-from .ledger_figure import ledger_picture
+from .ledger_files import ledger_pictures
 from .numbers import number
 from .ranks import csv_of
 from .strips import levels_figure
@@ -33,7 +33,7 @@ def pictures(evidence: Evidence) -> dict[str, str]:
         "order": _order(evidence),
         "scatter": _scatter(evidence),
         "levels": _levels(evidence),
-        "ledger": _ledger(evidence),
+        **_ledger(evidence),
         **nodes.pictures(evidence),
         "tree": tree(evidence.tree.tree) if evidence.tree and len(evidence.tree.tree.nodes) > 1 else "",
     }
@@ -91,12 +91,12 @@ def _levels(evidence: Evidence) -> str:
     return levels_figure(outcomes, screened.best, screened.parameter, _axis(evidence))
 
 
-def _ledger(evidence: Evidence) -> str:
+def _ledger(evidence: Evidence) -> dict[str, str]:
     ledger, runs = evidence.ranking.ledger if evidence.ranking else None, evidence.runs_explained
     if ledger is None or runs is None:
-        return ""
+        return {}
     split = split_runs(runs.table, ledger.layer, evidence.run.subject)
-    return ledger_picture(split, ledger.shares) if split else ""
+    return ledger_pictures(split, ledger.shares) if split else {}
 
 
 def _scatter(evidence: Evidence) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,31 @@ class FlameStack(NamedTuple):
     """What the timed thread was in, the waits that led on from there, what was done there."""
     fast_ms: float
     slow_ms: float
+
+
+class FlameFrame(NamedTuple):
+    """A frame of the mean slow run, with all that is on top of it."""
+
+    name: str
+    depth: int
+    """0: nothing is below it."""
+    left_ms: float
+    slow_ms: float
+    """How wide it is."""
+    fast_ms: float
+
+
+def flame_frames(stacks: Sequence[FlameStack], depth: int = 0, left_ms: float = 0.0) -> Iterator[FlameFrame]:
+    """Lay stacks out from the left, the widest first; what only fast runs have is no wider than nothing."""
+    below = defaultdict[str, list[FlameStack]](list)
+    for one in stacks:
+        if depth < len(one.frames):
+            below[one.frames[depth]].append(one)
+    frames = [(sum(one.slow_ms for one in each), name, each) for name, each in below.items()]
+    for slow_ms, name, each in sorted(frames, key=lambda frame: (-frame[0], frame[1])):
+        yield FlameFrame(name, depth, left_ms, slow_ms, sum(one.fast_ms for one in each))
+        yield from flame_frames(each, depth + 1, left_ms)
+        left_ms += slow_ms
 
 
 def flame_stacks(split: SplitRuns) -> tuple[FlameStack, ...]:

@@ -87,13 +87,15 @@ class Ledger(FiniteResult):
 def ledger_of(table: RunTable, subject: Subject, seed: int) -> Ledger | None:
     """Make the ledger of the runs that carry one, with stacks where there are some; None where there is none."""
     found = ((layer, split_runs(table, layer, subject)) for layer in (STACKS, LEDGER))
-    for layer, split in found:
-        if split is not None and (divided := shares(split.time_ms, split.states, seed)) is not None:
-            return _made(layer, split, divided, seed)
-    return None
+    made = (ledger_of_split(layer, split, seed) for layer, split in found if split is not None)
+    return next((ledger for ledger in made if ledger is not None), None)
 
 
-def _made(layer: str, split: SplitRuns, divided: VarianceShares, seed: int) -> Ledger:
+def ledger_of_split(layer: str, split: SplitRuns, seed: int) -> Ledger | None:
+    """Make the ledger of runs that a layer has split; None where they are too few or do not vary."""
+    divided = shares(split.time_ms, split.states, seed)
+    if divided is None:
+        return None
     slow, _ = slow_runs(split.time_ms)
     net = _net(split, divided, seed)
     found = _causes(split, divided, without=bool(net))

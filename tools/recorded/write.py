@@ -167,8 +167,8 @@ def write(recorded: RecordedRuns, path: Path, *, fresh: bool = False) -> tuple[P
     writer = write_sharp if path.is_dir() or not path.suffix else _WRITERS.get(path.suffix)
     if writer is None:
         raise VgoError(
-            f"{path} has no known ending: name it *.parquet or *.csv (of runs with a ledger also *.json or *.folded), "
-            "or name a folder for SHARP's layout."
+            f"{path} has no known ending: name it *.parquet or *.csv (of runs with a ledger also *.html, *.json or "
+            "*.folded), or name a folder for SHARP's layout."
         )
     if not fresh:
         _refuse_source(recorded, path)

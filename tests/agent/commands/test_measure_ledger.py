@@ -100,7 +100,7 @@ def test_a_slow_and_a_fast_run_become_a_trace_and_both_classes_folded_stacks(vgo
     )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    for name in ("trace.json", "ms.folded"):
+    for name in ("trace.json", "ms.folded", "page.html"):
         saved = vgo("analyze", answer["run_dir"], "--read-only", "--save", name)
         assert saved.returncode == 0 and f"Saved: {name}" in saved.stdout, saved.stderr
     is_a_trace(json.loads((tmp_path / "trace.json").read_text())["traceEvents"], sleeper="asks")
@@ -108,8 +108,10 @@ def test_a_slow_and_a_fast_run_become_a_trace_and_both_classes_folded_stacks(vgo
     assert any("waits in recvfrom" in line and "asleep by a timer" in line for line in lines)
     fast, slow = (sum(float(line.rsplit(" ", 2)[column]) for line in lines) for column in (1, 2))
     assert slow - fast == pytest.approx(answer["ledger"]["shares"]["gap_ms"], abs=0.2)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg role") == 3 and "where the time went" in page and "clock_nanosleep" in page
     refused = vgo("analyze", answer["run_dir"], "--read-only", "--save", f"{answer['run_dir']}/layers.json")
-    assert refused.returncode == 1 and "something else than a trace" in refused.stderr
+    assert refused.returncode == 1 and "holds something else" in refused.stderr
 
 
 def is_a_trace(events, sleeper: str) -> None:
