@@ -21,7 +21,7 @@ from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Crossover, block_of, pairs_in
 from .failures import Failures, broken_by, expected_of, failures_of
-from .look_up import busy_cpus, out_of_reach
+from .look_up import busy_cpus, meant_states, out_of_reach
 from .mitigation.by_hand import command_line
 from .mitigation.checks import Check
 from .mitigation.preconditions import unmet
@@ -145,7 +145,8 @@ class ApplyResult(Result):
 def run(arguments: ApplyArguments, case: Case) -> Outcome:
     """Apply, prove, run the pairs, put everything back."""
     mitigation = _allowed(arguments.mitigation, case)
-    bench, layers = case.measuring, companions(case.record, telling(mitigation, case))
+    bench, ledger = case.measuring, bool(meant_states(mitigation.key, case))
+    layers = companions(case.record, telling(mitigation, case), ledger)
     expected = expected_of(case.record)
     bench.expect(expected)
     schedule, looks = _schedule(arguments, case, mitigation)

@@ -155,7 +155,7 @@ class _Tested(NamedTuple):
 def _tested(arms: Arms, measure: Measure, alpha: float, seed: int) -> _Tested | TooFew:
     """Test one pair of arms, or say why it cannot be."""
     x, y, hosts = arms.finite()
-    size = _unit(x, y, arms)
+    size = unit_size(x, y, arms)
     units = x.size // size, y.size // size
     if min(units) < FEWEST:
         return TooFew(units=units, why=f"{_counted(units)}, and each arm needs at least {FEWEST}")
@@ -172,7 +172,7 @@ def _tested(arms: Arms, measure: Measure, alpha: float, seed: int) -> _Tested | 
     return _Tested(ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha), ratio, units)
 
 
-def _unit(x: FloatArray, y: FloatArray, arms: Arms) -> int:
+def unit_size(x: FloatArray, y: FloatArray, arms: Arms) -> int:
     """How many neighbours are exchanged as one: whole runs, and runs that depend on each other.
 
     What both values of a pair share cancels, so pairs are asked for their differences.
@@ -215,7 +215,7 @@ class Names(NamedTuple):
     """Of the outcome: a lower mean is faster."""
 
 
-_WORDS: Mapping[Measure, str] = {
+WORDS: Mapping[Measure, str] = {
     "spread": "mean absolute deviation from the median",
     "sd": "SD",
     "relative spread": "mean absolute deviation over the median",
@@ -226,7 +226,7 @@ _WORDS: Mapping[Measure, str] = {
 
 def sentence(claim: Claim, names: Names) -> str:
     """Say what the interval says, and quote it."""
-    numbers = f"ratio of the {_WORDS[claim.measure]} {interval(claim)}, {100 * claim.level:.4g} %"
+    numbers = f"ratio of the {WORDS[claim.measure]} {interval(claim)}, {100 * claim.level:.4g} %"
     if claim.direction == "equivalent":
         bounds = f"between {claim.margin:.2g} and {1 / claim.margin:.2g}"
         return f"There is {word('equivalent')} between {names.other} and {names.baseline}: {numbers}, {bounds}."

@@ -13,10 +13,14 @@ from .apply_mitigation import ApplyResult, telling
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case, Finished, Record
 from .claim import Arms, Claim, TooFew, claims, disagreement, in_a_word
-from .comparison import Comparison, arms_of, below, compared
+from .comparison import Comparison, arms_of, below, compared, direction
 from .execution.samples import RUN
+from .experiment.race import MEASURE_OF
 from .failures import FailedArms, failed_arms, shown_in
+from .ledger.gain import LedgerGain, gain_of
+from .look_up import meant_states
 from .measure import MeasureResult
+from .profiled import ledgers
 from .recorded_comparison.pairing import whole_runs
 from .row import BASELINE
 from .run_table import RunTable
@@ -111,6 +115,15 @@ class CompareResult(Result):
     """By call of apply_mitigation: the spread in each confirming batch so far, all one family."""
     moved: tuple[Moved, ...]
     failing: FailedArms | None = Field(default=None, exclude_if=is_none)
+    gain: LedgerGain | None = Field(default=None, exclude_if=is_none)
+    """In which states of the time, where a profile had a ledger and it is known on which the mitigation acts."""
+
+    @property
+    def gained(self) -> str:
+        """Sentence: where the gain lies; empty where none is claimed, or it was not looked at."""
+        if self.gain is None or direction(self.comparison.claims[self.gain.measure]) != "less":
+            return ""
+        return self.gain.sentence(self.mitigation)
 
 
 def run(arguments: CompareArguments, case: Case) -> Outcome:
@@ -127,6 +140,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
     comparison = _compared(arms, case)
     unit = "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
     failing = _failing(table, table, applied.mitigation, case)
+    told = f"{applied.mitigation}, batch {applied.batch}, {count} {unit}: {_words(comparison)}{_told(failing)}."
     result = CompareResult(
         mitigation=applied.mitigation,
         batch=applied.batch,
@@ -134,9 +148,22 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         confirmations=_confirming(call, case) if applied.batch == 2 else {},
         moved=moved(table, applied, case),
         failing=failing,
-        summary=f"{applied.mitigation}, batch {applied.batch}, {count} {unit}: {_words(comparison)}{_told(failing)}.",
+        gain=_gain(table, applied, case),
+        summary=told,
     )
-    return Outcome(result)
+    return Outcome(result.model_copy(update={"summary": f"{told} {result.gained}".rstrip()}))
+
+
+def _gain(table: RunTable, applied: ApplyResult, case: Case) -> LedgerGain | None:
+    """Divide the gain among the states of the time; None where no profile had a ledger, or it acts on any state."""
+    acts_on, kept = meant_states(applied.mitigation, case), ledgers(case.record)
+    if not acts_on or not kept:
+        return None
+    measure = MEASURE_OF[case.plan.search.minimise if case.plan.search else "sd"]
+    if all(kept.values()):
+        why = next(f"the layer {spec} was set aside since {aside}" for spec, aside in kept.items())
+        return LedgerGain(measure=measure, acts_on=acts_on, untold=why)
+    return gain_of(table, case.subject, applied.mitigation, acts_on, applied.block, measure, case.limits.seed)
 
 
 def arms_in(call: Finished, record: Record) -> Arms:

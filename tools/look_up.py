@@ -8,6 +8,7 @@ from typing import Literal
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import KnownFactor, Mitigation, Scope
 from ..knowledge.shape import Frozen
+from ..knowledge.time_states import TimeState
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .ledger.ledger import Ledger
@@ -151,6 +152,19 @@ def uncounted(case: Case, ledger: Ledger | None = None) -> tuple[str, ...]:
         without = [factor for factor in without if not factor.acts_on or ledger.held_by(factor.acts_on)]
     without.sort(key=lambda factor: (-factor.actionable, factor.key))
     return tuple(factor.key for factor in without if first_ready(factor, case))
+
+
+def meant_states(mitigation: str, case: Case) -> tuple[TimeState, ...]:
+    """States of the time that a mitigation is to shorten: those of the factor that was looked up and offered it first.
+
+    Where none was, those of all factors that it is known for. Empty where one of them may act on any state.
+    """
+    looked = (call.read(LookUpResult) for call in case.record.succeeded("look_up"))
+    offered = (one.factor for one in looked if any(c.mitigation == mitigation for c in one.candidates))
+    known = case.knowledge.factors
+    every = [key for key, factor in known.items() if mitigation in factor.mitigations]
+    acts_on = [known[key].acts_on for key in [*offered][:1] or every if key in known]
+    return tuple(dict.fromkeys(state for states in acts_on for state in states)) if all(acts_on) else ()
 
 
 def first_ready(factor: KnownFactor, case: Case) -> str | None:

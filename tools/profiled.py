@@ -13,6 +13,7 @@ from ..layers.schema import Layer
 from .case import Case, Record
 from .execution.samples import ITERATION, PREFIX, RUN
 from .experiment.schedules import LayerSet
+from .ledger.split import LEDGER, STACKS
 from .many import SLOT
 from .measure import steady_outcomes
 from .profile import ProfileResult
@@ -123,11 +124,12 @@ def _failed_or_not(table: RunTable) -> RunTable:
     return RunTable(kept.assign(outcome=1.0 - kept["ok"], ok=1), columns)
 
 
-def companions(record: Record, columns: Collection[str]) -> tuple[str, ...]:
+def companions(record: Record, columns: Collection[str], ledger: bool = False) -> tuple[str, ...]:
     """Layers to keep on while a mitigation is tried: of those on in every run that stands, what shows `columns`.
 
-    They show whether the cause falls with the spread. Every other layer would only cost, and what is heavy or wraps the
-    program would measure something else than what the user runs.
+    They show whether the cause falls with the spread, and the ledger, where it is asked for and a profile had one, in
+    which states of the time. Every other layer would only cost, and what is heavy or wraps the program would measure
+    something else than what the user runs.
     """
     found: dict[str, None] = {}
     for call in record.succeeded("profile"):
@@ -136,7 +138,21 @@ def companions(record: Record, columns: Collection[str]) -> tuple[str, ...]:
             light = not layers[spec].heavy and not layers[spec].run
             if light and any(layers[spec].column(name) for name in columns):
                 found[spec] = None
+    if ledger and (kept := [spec for spec, aside in ledgers(record).items() if not aside]):
+        found[next((spec for spec in kept if record.all_layers[spec].key == LEDGER), LEDGER)] = None
     return tuple(found)
+
+
+def ledgers(record: Record) -> dict[str, str]:
+    """Layers of the profiles that split the time of runs, by spec, with why they were set aside; empty: they stand."""
+    found: dict[str, str] = {}
+    for call in record.succeeded("profile"):
+        layers = record.layers(call)
+        for one in call.read(ProfileResult).distortions:
+            for spec in one.layers:
+                if layers[spec].key in (LEDGER, STACKS):
+                    found[spec] = one.set_aside and found.get(spec, one.set_aside)
+    return found
 
 
 def _all_of(sets: Sequence[LayerSet]) -> list[str]:

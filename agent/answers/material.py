@@ -62,7 +62,7 @@ def _why(run: RunFacts) -> Material:
     """The verdict first, for many read no further; then what it rests on, and how the factor makes runs slow."""
     suspects = run.of("suspect", "contrary")
     keys = [fact.key for fact in suspects[:1] if fact.key]
-    reached = (*run.of("relative", key=run.winner), *run.of("tried", key=run.winner)) if run.winner else ()
+    reached = (*run.of("relative", "gained", key=run.winner), *run.of("tried", key=run.winner)) if run.winner else ()
     direct = (*run.of("verdict"), *reached, *suspects[:1], *run.of("others"))
     others: tuple[CitableFact, ...] = (
         *(of_known.what(f"factor:{key}", run.evidence, short=True) for key in keys),
@@ -76,12 +76,12 @@ def _why(run: RunFacts) -> Material:
 
 
 def _tried(run: RunFacts) -> Material:
-    direct = run.of("tried", "relative") or run.of("nothing_tried")
+    direct = run.of("tried", "relative", "gained") or run.of("nothing_tried")
     return Material(direct, (*run.of("price", "levels", "untried"),), (fact.report(run.evidence),))
 
 
 def _sure(run: RunFacts) -> Material:
-    won = run.of("tried", "relative", key=run.winner) if run.winner else ()
+    won = run.of("tried", "relative", "gained", key=run.winner) if run.winner else ()
     direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
     seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
     more: tuple[CitableFact, ...] = (*seen, of_known.elsewhere())
@@ -141,7 +141,7 @@ def _fails(run: RunFacts) -> Material:
 
 
 def _summary(run: RunFacts) -> Material:
-    reached = run.of("relative", key=run.winner) if run.winner else ()
+    reached = run.of("relative", "gained", key=run.winner) if run.winner else ()
     direct = (*run.of("verdict"), *reached, *run.of("suspect")[:1])
     came_of_it = run.of("price", key=run.winner) if run.winner else run.of("tried")[-1:]
     more = (*run.of("baseline"), *came_of_it, *run.of("nothing_tried", "warning", "tried", "price"))
@@ -179,7 +179,7 @@ def _effect(asked: ParsedQuestion, run: RunFacts) -> Material:
     direct, more, proposed = list[CitableFact](), list[CitableFact](), list[SuggestedCommand]()
     for key in dict.fromkeys(keys):
         tried = run.of("tried", key=key)
-        direct += (*tried, *run.of("relative", key=key)) or of_known.of_mitigation(key, run)
+        direct += (*tried, *run.of("relative", "gained", key=key)) or of_known.of_mitigation(key, run)
         if not tried:  # why it was left untried says already whether it can be tried here
             left = run.of("untried", key=key)
             here = () if left else of_known.here(known.mitigations[key], run.evidence)
@@ -218,7 +218,7 @@ def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
     """What to do, here or where the user says."""
     evidence, known = run.evidence, run.evidence.run.knowledge.mitigations
     kept = list(of_known.keep(known[run.winner], evidence)) if run.winner in known else []
-    won = run.of("tried", "relative", key=run.winner) if run.winner else ()
+    won = run.of("tried", "relative", "gained", key=run.winner) if run.winner else ()
     direct: list[CitableFact] = [
         *(won or run.of("verdict")),
         *(kept if "keep" in asked.contexts or not asked.contexts else ()),

@@ -171,7 +171,7 @@ def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[CitableFact]:
 
 def of_mitigation(key: str, run: RunFacts) -> tuple[CitableFact, ...]:
     """Tried, with its numbers; or not tried, with the reason."""
-    tried = (*run.of("tried", "relative", key=key), *run.of("levels", key=key))
+    tried = (*run.of("tried", "relative", "gained", key=key), *run.of("levels", key=key))
     if tried:
         return (*tried, *run.of("price", key=key))
     name, calls = names.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]

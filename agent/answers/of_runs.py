@@ -94,6 +94,8 @@ class MitigationTrial(NamedTuple):
     calls: tuple[str, ...]
     comparison: Comparison | None
     """The last one: of the confirming batch where there is one."""
+    gained: str = ""
+    """Sentence: where its gain lies."""
 
 
 def effect(found: Comparison) -> str:
@@ -123,6 +125,8 @@ def trials(evidence: Evidence) -> Iterator[CitableFact]:
         yield stated("tried", name, detail, trial.calls, **words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
+        if trial.gained:
+            yield stated("gained", name, trial.gained.rstrip("."), trial.calls)
     yield from _levels(evidence)
     if not found:
         calls = evidence.calls("conclude")[-1:]
@@ -141,7 +145,8 @@ def _tried(evidence: Evidence) -> Iterator[MitigationTrial]:
         calls = tuple(call for batch in batches for call in (batch.call.call_id, batch.comparing) if call)
         named = any(batch is evidence.confirming for batch in batches)
         outcome = "helped" if named else "confirmed too" if key in also else _outcome(last)
-        yield MitigationTrial(key, outcome, calls, last.compared.comparison if last.compared else None)
+        compared = last.compared
+        yield MitigationTrial(key, outcome, calls, *((compared.comparison, compared.gained) if compared else (None,)))
     yield from _by_hand(evidence)
 
 

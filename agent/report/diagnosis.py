@@ -63,7 +63,7 @@ def sentence(evidence: Evidence) -> str:
 
 
 def _beside(evidence: Evidence) -> Iterator[str]:
-    """Baseline, promises changed, harm done, failures, what was not accepted."""
+    """Baseline, where the gain lies, promises changed, harm done, failures, what was not accepted."""
     record, measured = evidence.run.record, evidence.measured
     if measured and measured.outcome.sd is not None and not measured.unusable:
         unit, found = evidence.run.subject.unit, measured.outcome
@@ -71,6 +71,8 @@ def _beside(evidence: Evidence) -> Iterator[str]:
             f"The baseline has SD {quantity(found.sd, unit)} beside a mean of {quantity(found.mean, unit)} "
             f"({number(found.n)} runs, CV {percent(found.cv)})."
         )
+    if (batch := evidence.confirming) and batch.compared and batch.compared.gained:
+        yield batch.compared.gained
     proof = helpful(evidence.verdict)
     if proof and proof.promise:
         yield f"It changes what the program promises: {proof.promise}."

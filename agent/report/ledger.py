@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...knowledge.states import read_states, state_words
+from ...tools.claim import WORDS
+from ...tools.compare import CompareResult
 from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
@@ -41,6 +43,38 @@ def headline(ledger: Ledger) -> str:
         return "No state of the runs' time surely goes with slow runs."
     parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in material[:3]]
     return f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones: {', '.join(parts)}."
+
+
+def gained(compared: CompareResult | None) -> Iterator[Section]:
+    """Where the gain of a mitigation lies, by state of the runs' time; none where its pairs have no ledger."""
+    gain = compared.gain if compared else None
+    if compared is None or gain is None or gain.total is None:
+        return
+    whole_ms = sum(one.baseline_ms for one in gain.states)
+    rows = [
+        (
+            state_words(one.state),
+            "yes" if one.meant else "no",
+            one.baseline_ms,
+            one.other_ms,
+            one.mean.words,
+            one.gain.words,
+        )
+        for one in gain.states
+        if abs(one.gain.ms) >= LEAST_SHARE * abs(gain.total.ms) or one.baseline_ms >= LEAST_TIME * whole_ms
+    ]
+    last = ("the outcome", "", "", "", "", gain.total.words)
+    head = ("state", "acted on", TableColumn("baseline", "ms", 3), TableColumn("mitigated", "ms", 3))
+    yield Section(
+        "Where the gain lies",
+        (
+            compared.gained,
+            Table((*head, "less, ms", "gain, ms"), (*rows, last)),
+            f"Means of {number(gain.pairs)} pairs, how much less they are, and what each state gave of the fall of the "
+            f"{WORDS[gain.measure]}, with 95 % intervals.",
+            "The outcome follows the time on a CPU, so only that is divided." * gain.cpu_time,
+        ),
+    )
 
 
 def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:

@@ -22,6 +22,7 @@ from ...tools.mitigation.preconditions import unmet
 from ...tools.screen_levels import LevelResult, ScreenResult
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
+from . import ledger
 from .evidence import Evidence
 from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale, statistic_name
 
@@ -80,6 +81,7 @@ def comparison(evidence: Evidence) -> Iterator[Section]:
             Note("" if batch is evidence.confirming else _unproved(claim)),
             arms(found, evidence.run.subject.unit),
             f"By exchange of pairs, each alone: {alone}. Modes: {modes}.",
+            *ledger.gained(batch.compared),
         ),
     )
 
@@ -181,6 +183,7 @@ def _batch(batch: Batch, evidence: Evidence) -> Section:
         f"{name_of(applied.mitigation, evidence)}, batch {applied.batch}: {_outcome(batch, evidence)}",
         (
             _ratios(batch, evidence),
+            batch.compared.gained if batch.compared else "",
             *map(Note, applied.told),
             Section(
                 "Command, and what was checked", (Command(applied.command), checks(batch)), folded=applied.in_force

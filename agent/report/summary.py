@@ -35,6 +35,7 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         "failing": found.failing.model_dump(mode="json") if (found := evidence.ranking) and found.failing else None,
         "failing_under": failing.under(evidence),
         "baseline": _baseline(evidence),
+        "gain": _gain(evidence),
         "runs": evidence.recorded_runs,
         "resume": resume_command(run) if left_for_time(evidence.verdict) else None,
         "budget_s": run.limits.budget_s,
@@ -70,6 +71,15 @@ def _baseline(evidence: Evidence) -> dict[str, Any] | None:
     outcome = evidence.measured.outcome
     numbers = {name: getattr(outcome, name) for name in ("n", "median", "mean", "sd", "cv", "p95", "p99")}
     return {**numbers, "unit": evidence.run.subject.unit}
+
+
+def _gain(evidence: Evidence) -> dict[str, Any] | None:
+    """Where the gain of what helped most lies, by state of the time; None where no ledger was kept beside its pairs."""
+    compared = evidence.telling.compared if evidence.telling else None
+    if compared is None or compared.gain is None:
+        return None
+    told = {"mitigation": compared.mitigation, "batch": compared.batch, "sentence": compared.gained or None}
+    return {**told, "as_meant": compared.gain.as_meant, **compared.gain.model_dump(mode="json")}
 
 
 def _tables(evidence: Evidence) -> Iterator[Table]:

@@ -27,7 +27,7 @@ from ...tools.experiment.conditions import AS_GIVEN, AppliedConditions, Conditio
 from ...tools.experiment.schedules import block_of, pairs_in
 from ...tools.label import LabelArguments
 from ...tools.layers_here import LayerChoice, choose
-from ...tools.look_up import busy_cpus
+from ...tools.look_up import busy_cpus, meant_states
 from ...tools.machine import Machine
 from ...tools.measure import MeasureArguments
 from ...tools.profile import ProfileArguments
@@ -180,7 +180,7 @@ class Recorder:
 
     def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> MitigationRecording:
         """Apply, prove, run the pairs, put everything back."""
-        layers = companions(case.record, columns)
+        layers = companions(case.record, columns, bool(meant_states(mitigation.key, case)))
         block = block_of(self.asked.pairs // BATCHES, mitigation.interleavable)
         planned = pairs_in(self.asked.pairs, block)
         name = series_name(mitigation.key)

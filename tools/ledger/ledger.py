@@ -106,7 +106,7 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int) -> Ledger | None:
         whole=split.whole,
         fits=split.fits,
         left_out=split.left_out,
-        sums=_sums(split.residual_ms, split.time_ms),
+        sums=sums_of(split.residual_ms, split.time_ms),
         shares=divided,
         net=net,
         causes=tuple(found) if split.opened else (),
@@ -127,7 +127,8 @@ def without_others(split: SplitRuns) -> SplitRuns:
     return replace(split, time_ms=split.time_ms - split.states[TimeState.QUEUE_OTHERS], states=states)
 
 
-def _sums(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
+def sums_of(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
+    """Hold what the states miss of each run, shape (runs,), against its time."""
     off = np.abs(residual_ms)
     hold = np.median(off) <= max(LEAST_MS, MOST_RESIDUAL * float(np.median(time_ms)))
     return Sums(median_ms=float(np.median(off)), worst_ms=float(off.max()), hold=bool(hold))

@@ -77,14 +77,14 @@ def split_runs(table: RunTable, layer: str, subject: Subject, condition: str = B
     seen = {name: values for name, values in states.items() if values.any()}
     tried = sum(layer in layers.split("+") for layers in table.text("layers", condition) if layers)
     timed = ms_each * table.column("outcome", condition)[kept] if ms_each else None
-    fits = subject.metric is None or not whole or _follows(time[kept], timed)
+    fits = subject.metric is None or not whole or follows(time[kept], timed)
     packed = table.text(f"{layer}.lanes", condition) if f"{layer}.lanes" in table.names else []
     lanes = tuple(text or "" for text, keep in zip(packed, kept, strict=False) if keep)
     order = tuple(table.column("order", condition)[kept].astype(int).tolist())
     return SplitRuns(time[kept], seen, opened, whole, fits, int(tried - kept.sum()), lanes, order)
 
 
-def _follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:
+def follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:
     """Tell whether whole runs may stand for the part that a metric times: what lies beside it must not go with it."""
     if timed_ms is None or not timed_ms.std():
         return False
