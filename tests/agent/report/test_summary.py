@@ -18,6 +18,7 @@ KEYS = {
     "failing",
     "failing_under",
     "failures",
+    "gain",
     "runs",
     "resume",
     "budget_s",
