@@ -3,8 +3,8 @@
 Of runs ranked by their outcome, half of what the upper half has more than the lower half is the mean absolute deviation
 from the median. The same halves, taken of the time in each state, add up to it, so what each state gave of a gain is
 known in ms. Simulated (100 series of 40 and of 100 pairs each; a remedy that takes most of one state away, of a normal,
-lognormal or bimodal law or with rare spikes): intervals hold the truth in .88 to .99, and none of 800 verdicts named the
-wrong side; of 40 pairs 34 to 92 % gave none, of 100 pairs 2 %, with spikes 78 %.
+lognormal or bimodal law or with rare spikes): intervals hold the truth in .88 to .99, and none of 800 series was told to
+gain on the wrong side; of 40 pairs 34 to 92 % gave none, of 100 pairs 2 %, with spikes 78 %.
 """
 
 from __future__ import annotations
