@@ -32,6 +32,9 @@ class TimeState(StrEnum):
     SLEEP = "sleep"
     CPU_MOVE = "cpu_move"
     SIGNAL = "signal"
+    QUEUE = "queue"
+    OFF_CPU = "off_cpu"
+    UNDIVIDED = "undivided"
     START_AND_END = "start_and_end"
     UNSEEN = "unseen"
 
@@ -44,12 +47,19 @@ WAITS = (
     *(TimeState.CPU_MOVE, TimeState.SIGNAL),
 )
 """What time blocked is divided into where stacks are kept."""
+QUEUES = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY, TimeState.THROTTLED)
+"""What time ready, without a CPU, is divided into where the whole machine is seen."""
+WHOLES = frozenset({TimeState.ON_CPU, TimeState.QUEUE, TimeState.OFF_CPU, TimeState.UNDIVIDED, TimeState.UNSEEN})
+"""States that others are booked under where these cannot be told apart; nothing acts on them as such."""
 MEASURED = tuple(state for state in TimeState if state not in ON_CPU_KINDS)
 """States that the scheduler's events tell, without samples."""
 
 
 def measured_as(state: TimeState) -> frozenset[TimeState]:
-    """The states that time of this one may be booked under: undivided, where nothing was sampled or no stack kept."""
+    """The states that time of this one may be booked under: undivided, where less than the whole machine is seen."""
     if state in ON_CPU_KINDS:
-        return frozenset({state, TimeState.ON_CPU})
-    return frozenset({state, TimeState.BLOCKED}) if state in WAITS else frozenset({state})
+        return frozenset({state, TimeState.ON_CPU, TimeState.UNDIVIDED})
+    if state in WHOLES:
+        return frozenset({state})
+    part_of = {TimeState.QUEUE} if state in QUEUES else {TimeState.BLOCKED} if state in WAITS else set()
+    return frozenset({state, TimeState.OFF_CPU, TimeState.UNDIVIDED} | part_of)

@@ -35,8 +35,8 @@ class Probe:
     """Reads counters around one run; parsing waits until `values`, outside the timed window.
 
     The order of calls: `wrap` once for each way to start the program; then for each run `rest`, `before`, the spawn,
-    `started`, the end of the program, `timed`, `at_exit`, `after`, the reaping, `said`, `values`, `split`; `close` at
-    the end of the session.
+    `started`, the end of the program, `timed`, `at_exit`, `after`, the reaping, `used`, `said`, `values`, `split`;
+    `close` at the end of the session.
     Nothing here raises for a source that fails in mid-run: the cell is missing, and `absent` says why.
     """
 
@@ -68,6 +68,9 @@ class Probe:
 
     def after(self) -> None:
         """Read again what `before` read."""
+
+    def used(self, cpu_ns: int) -> None:
+        """Take the CPU time of the program and of all that it waited for."""
 
     def said(self, output: bytes, error: bytes) -> None:
         """Take what the run said, where `reads_output` asks for it."""
@@ -175,6 +178,11 @@ class Parts(LayerProbe):
         """Tell each part, in the opposite order."""
         for part in reversed(self._parts):
             part.after()
+
+    def used(self, cpu_ns: int) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.used(cpu_ns)
 
     def said(self, output: bytes, error: bytes) -> None:
         """Tell each part."""

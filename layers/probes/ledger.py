@@ -6,22 +6,23 @@ import statistics
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from ...knowledge.time_states import TimeState
 from ..schema import Layer, Value
-from .base import LayerProbe, SpawnCommand
+from .base import LayerProbe, Probe, SpawnCommand
 from .kernel_stack import KernelStacks
 from .lanes import lanes_of
 from .open_files import OpenFiles
 from .opened import Opener
+from .own_tasks import BUSY_CURE, STATES, OwnTasks
 from .perf_open import refusal
+from .perf_ring import too_busy
 from .region import ClockReadings, Region, before_output, between_readings, later_by, spent_looking
-from .sampler import SamplingProbe
 from .sched_trace import SchedRings, SchedTrace
 from .throttling import GroupWatch, Throttling
 from .timeline import Timelines, totals
 
-MIB = 1 << 20
+MIB, MS = 1 << 20, 1e6
 RING_MIB = 4.0
 LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
 LOOKING = 0.02
@@ -32,13 +33,14 @@ class LedgerProbe(LayerProbe):
     """Keeps what the scheduler does on all CPUs while a run lasts, and splits the run's time by it afterwards.
 
     With the parameter `stacks` also in which function of the kernel each task waited, who woke it there, what was on a
-    CPU each millisecond, and which part of the run the metric measures.
+    CPU each millisecond, and which part of the run the metric measures. Without it, where the rings cannot be had or
+    cost too much, the program's own tasks tell less of it: `own_tasks`.
     """
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the rings; where the kernel refuses, every column is absent."""
+        """Open the rings, or what the kernel allows instead; columns that it does not tell are absent."""
         super().__init__(layer)
-        self._key = layer.key
+        self._key, self._root = layer.key, root
         self._ring_mib = float(layer.parameters.get("ring_mib", RING_MIB))
         self._with_stacks = bool(layer.parameters.get("stacks"))
         self._written: list[bytes] = []
@@ -50,16 +52,20 @@ class LedgerProbe(LayerProbe):
         """Until it is seen that this takes too much of the part that is measured."""
         self._rings: SchedRings | None = None
         self._stacks = self._files = self._clock = None
-        self._watching: tuple[SamplingProbe[Any], ...] = ()
+        self._parts: tuple[Probe, ...] = ()
+        self._own: OwnTasks | None = None
         self._throttling = Throttling(root)
         try:
             self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB), self._with_stacks))
         except OSError as error:
-            self._lack(refusal(error))
+            if self._with_stacks:
+                self._lack(refusal(error))
+            else:
+                self._step_down(OwnTasks(root, layer.cure, int(self._ring_mib * MIB)))
             return
         if self._with_stacks:
             self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
-            self._watching = (self._files, self._keep(GroupWatch(self._throttling)))
+            self._parts = (self._files, self._keep(GroupWatch(self._throttling)))
             with suppress(OSError):  # without uprobes the part that is measured is found by the output
                 self._clock = self._keep(ClockReadings(root))
 
@@ -73,22 +79,32 @@ class LedgerProbe(LayerProbe):
     def before(self) -> None:
         """Let the kernel write."""
         self._throttling.before()
-        for watch in self._watching:
-            watch.before()
+        for part in self._parts:
+            part.before()
         if self._rings is not None:
             self._rings.rings.on()
 
     def started(self, pid: int) -> None:
         """Note the process, and watch when it reads the clock."""
         self._pid = pid
-        for watch in self._watching:
-            watch.started(pid)
+        for part in self._parts:
+            part.started(pid)
         if self._clock is not None and self._rings is not None and self.times_part:
             self._clock.follow(self._rings.rings, pid, self._watch_clock)
 
     def timed(self, started_ns: int, ended_ns: int) -> None:
         """Note what the run's wall time is counted from and to."""
         self._window = (started_ns, ended_ns)
+
+    def at_exit(self, pid: int) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.at_exit(pid)
+
+    def used(self, cpu_ns: int) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.used(cpu_ns)
 
     def after(self) -> None:
         """Copy what was written."""
@@ -97,35 +113,53 @@ class LedgerProbe(LayerProbe):
         if self._clock is not None:
             self._clock.end()
         self._throttling.after()
-        for watch in self._watching:
-            watch.after()
+        for part in self._parts:
+            part.after()
 
     def split(self, outcome_ns: float | None) -> Mapping[str, Value]:
         """Split the time of the process that was started, or of the part that its outcome measures.
 
         Nothing where events were lost.
         """
+        if self._own is not None:
+            spent = self._own.divide(self._pid, self._window[1] - self._window[0], self._throttling.ns)
+            self._tell_rung(self._own)
+            return self._cells(spent)
         if self._rings is None:
             return {}
-        trace = self._rings.read(self._written)
-        if trace.full:
-            self._lack(LOST.format(self._key, 4 * self._ring_mib))
+        if not self._with_stacks and (why := too_busy(self._written, self._window[1] - self._window[0])):
+            self._rings, self._written = None, []
+            self._step_down(OwnTasks(self._root, f"{why}: {BUSY_CURE}"))
             return {}
-        self._lack("")
+        full = self._rings.full(self._written)
+        self._lack(LOST.format(self._key, 4 * self._ring_mib) if full else "")
+        if full:
+            return {}
+        trace = self._rings.read(self._written)
         timelines = Timelines(trace, self._pid, self._stacks)
         region = self._region(trace, timelines, outcome_ns) or Region(*self._window, self._pid, "run")
         walked = timelines.walk(region.task, region.start, region.end)
         pieces = list(timelines.throttled(walked, self._throttling.ns))
-        values: dict[str, Value] = {
-            f"{self._key}.{state}_ms": nanoseconds / 1e6 for state, nanoseconds in totals(pieces).items()
-        }
-        values[f"{self._key}.region"] = region.found_by
+        values = {**self._cells(totals(pieces)), f"{self._key}.region": region.found_by}
         if self._stacks is not None and self._files is not None:
             self._files.settle()
             opener = Opener(trace, timelines, self._stacks, self._files)
             values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
             values[f"{self._key}.lanes"] = lanes_of(opener, pieces, region).text()
         return self._declared(values)
+
+    def _cells(self, spent: Mapping[TimeState, int]) -> dict[str, Value]:
+        return self._declared({f"{self._key}.{state}_ms": nanoseconds / MS for state, nanoseconds in spent.items()})
+
+    def _step_down(self, own: OwnTasks) -> None:
+        """Go on with what the program's own tasks tell."""
+        self._own, self._parts = self._keep(own), (own,)
+        self._tell_rung(own)
+
+    def _tell_rung(self, own: OwnTasks) -> None:
+        nothing = next(iter(own.absent().values()), "")
+        told = () if nothing else {f"{self._key}.{state}_ms" for state in STATES}
+        self._absent = {name: nothing or own.rung for name in self._columns if name not in told}
 
     def _region(self, trace: SchedTrace, timelines: Timelines, outcome_ns: float | None) -> Region | None:
         if outcome_ns is None or not self.times_part:

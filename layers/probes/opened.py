@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ...knowledge.time_states import TimeState
+from ...knowledge.time_states import QUEUES, TimeState
 from .elf_symbols import function_at
 from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, program_address
 from .open_files import OpenFiles
 from .sched_trace import Mapped, Sampled, SchedTrace
-from .timeline import BEFORE_BIRTH, QUEUES, ChargedTime, Stretch, Timelines
+from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
 
 OF_FILES = frozenset(
     (

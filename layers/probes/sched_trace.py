@@ -139,8 +139,6 @@ class SchedTrace:
     times: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {WRITTEN: [], READING: []})
     """Time and task of each write to standard output or error, and of each reading of the clock that is watched."""
     mapped: list[Mapped] = field(default_factory=list)
-    full: bool = False
-    """Further events may not have fitted into a ring."""
 
     def name(self, task: int) -> str:
         """What a task is called; a question mark where it was never seen on a CPU."""
@@ -181,9 +179,13 @@ class SchedRings:
             RingEvent(CLOCK, SOFTWARE, CPU_CLOCK, CHAIN, EXCLUDE_IDLE, SAMPLING_NS),
         ]
 
+    def full(self, written: Sequence[bytes]) -> bool:
+        """Tell whether further events may not have fitted into a ring."""
+        return self.rings.full(written, LONGEST_WITH_STACK if self._stacks else LONGEST)
+
     def read(self, written: Sequence[bytes]) -> SchedTrace:
         """Parse what was written."""
-        trace = SchedTrace(full=self.rings.full(written, LONGEST_WITH_STACK if self._stacks else LONGEST))
+        trace = SchedTrace()
         for records in written:
             self._read(records, trace)
         trace.events.sort(key=lambda event: event.at)

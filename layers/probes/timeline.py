@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ...knowledge.time_states import MEASURED, TimeState
+from ...knowledge.time_states import MEASURED, QUEUES, TimeState
 from .kernel_stack import KernelStacks, call_of, interrupt_of, wait_of
 from .sched_trace import Event, Fork, SchedTrace, Switch, SwitchedIn, Waking
 
@@ -271,7 +271,6 @@ class Timelines:
             at += length
 
 
-QUEUES = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY)
 BEFORE_BIRTH = Stretch(0, 0, "queue")
 """Stands for a task that was not there yet: what its parent did counts."""
 

@@ -9,7 +9,7 @@ import pytest
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.named import meant
 from vgo_agent.knowledge.schema import KnownFactor, Mitigation
-from vgo_agent.knowledge.time_states import TimeState
+from vgo_agent.knowledge.time_states import WHOLES
 
 from ..evals.papers.loader import load_papers
 
@@ -147,7 +147,7 @@ def test_what_a_paper_does_about_a_row_stands_with_its_factor(row: Row) -> None:
 @EACH_FACTOR
 def test_a_factor_names_the_states_that_it_makes_longer_or_stands_in_the_list(factor: KnownFactor) -> None:
     assert bool(factor.acts_on) != (factor.key in ACT_ANYWHERE)
-    assert not {TimeState.ON_CPU, TimeState.UNSEEN} & set(factor.acts_on)
+    assert not WHOLES & set(factor.acts_on)
 
 
 @EACH_FACTOR

@@ -250,6 +250,7 @@ def counted(usage: resource.struct_rusage, probes: Sequence[Probe], output: byte
     if usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
         del counters[MARKED]
     for probe in probes:
+        probe.used(round(1e9 * (usage.ru_utime + usage.ru_stime)))
         if probe.reads_output:
             probe.said(output, error)
         counters |= probe.values()
