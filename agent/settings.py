@@ -36,6 +36,7 @@ class UserSettings(Limits):
 
     model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False)
 
+    layers: tuple[str, ...] = ("default",)
     timeout_s: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     on_failure: OnFailure = "count"
     planner: Literal["", "rules", "llama"] = ""

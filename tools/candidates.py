@@ -123,6 +123,7 @@ def _chosen(runs: Profiled, slow: BoolArray, outcome: FloatArray, wall_s: FloatA
         for column in columns:
             drafted.offer(column)
         blocks.append(_finished(own, drafted, case))
+    blocks = [block for block in blocks if block.columns.names] or blocks
     blocks.sort(key=lambda block: not block.everywhere)
     return Candidates(slow, outcome, wall_s, tuple(blocks), aside, filled, call, runs.sampled)
 

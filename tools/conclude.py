@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..knowledge.states import state_words
 from ..knowledge.time_states import TimeState
@@ -12,6 +12,7 @@ from .case import Case, Finished, Record
 from .compare import CompareResult
 from .failures import failed_words
 from .ledger.ledger import Ledger
+from .ledger.shares import StateShare
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
@@ -153,7 +154,8 @@ def _parts(suspects: Sequence[RankedFactor], tried: Remedy, case: Case) -> tuple
     first: dict[str, RankedFactor] = {}
     for factor in sorted(kept or suspects[:1], key=place):
         first.setdefault(factor.factor, factor)
-    return tuple(_found(factor, case, factor.column in fallen if helped else None) for factor in first.values())
+    ledger = case.record.latest("rank_factors").read(RankResult).ledger
+    return tuple(_found(factor, case, ledger, factor.column in fallen if helped else None) for factor in first.values())
 
 
 def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case) -> tuple[Located, ...]:
@@ -162,6 +164,10 @@ def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case
         return ()
     known = filter(None, (case.knowledge.factors.get(factor.factor) for factor in suspects))
     acted_on = {one.state for factor in known for one in ledger.held_by(factor.acts_on or TimeState)}
+    return _in_states(ledger, (one for one in ledger.material if one.state not in (*acted_on, *OWN_WORK)))
+
+
+def _in_states(ledger: Ledger, states: Iterable[StateShare]) -> tuple[Located, ...]:
     return tuple(
         Located(
             state=TimeState(one.state),
@@ -171,8 +177,7 @@ def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case
             share=one.share,
             what=largest.words if (largest := ledger.cause_of(one.state)) else "",
         )
-        for one in ledger.material
-        if one.state not in (*acted_on, *OWN_WORK)
+        for one in states
     )
 
 
@@ -183,8 +188,9 @@ def _addressed(helped: Confirmed | Observed, case: Case) -> tuple[set[str], set[
     return known, {one.column for one in moved if one.fell}
 
 
-def _found(factor: RankedFactor, case: Case, fell: bool | None = None) -> Found:
+def _found(factor: RankedFactor, case: Case, ledger: Ledger | None = None, fell: bool | None = None) -> Found:
     known = case.knowledge.factors.get(factor.factor)
+    held = ledger.held_by(known.acts_on) if ledger and known and known.acts_on else ()
     return Found(
         factor=factor.factor,
         name=known.name if known else factor.factor,
@@ -192,6 +198,7 @@ def _found(factor: RankedFactor, case: Case, fell: bool | None = None) -> Found:
         auc=factor.auc,
         p_value=factor.p_value,
         fell=fell,
+        held=_in_states(ledger, held) if ledger else (),
     )
 
 
@@ -213,6 +220,7 @@ def _not_visible(looks: Sequence[RankResult], case: Case) -> NotVisible:
         slight=_found(first, case) if less or first.p_value <= case.limits.alpha else None,
         less=less,
         hidden=tuple(known[key].name for key in looks[-1].uncounted if key in known),
+        held=_in_states(ledger, ledger.material) if (ledger := looks[-1].ledger) else (),
     )
 
 

@@ -138,9 +138,14 @@ def by_reason(why: Mapping[str, str]) -> dict[str, list[str]]:
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
-ALL, AUTO = "all", "auto"
-"""Every layer that is available here; the light ones of them first, and the heavy ones if those show nothing."""
-WORDS = (ALL, AUTO)
+ALL, AUTO, DEFAULT = "all", "auto", "default"
+"""Every layer that is available here; the light ones of them first, and the heavy ones if those show nothing; of a few
+the same."""
+WORDS = (ALL, AUTO, DEFAULT)
+DEFAULT_LAYERS = ("process", "ledger", "stacks")
+"""What each run used, and where its milliseconds went."""
+OPENED, OPENED_RUNS = "stacks", 30
+"""What opens the waits of a run is heavy, and shows what it can in so many runs."""
 
 
 class LayerSource(Protocol):
@@ -163,6 +168,8 @@ class LayerChoice:
     """Heavy ones that wait until the light ones have shown nothing."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
     """Spec to the reason and the cure."""
+    most_runs: Mapping[str, int] = field(default_factory=dict)
+    """Spec to the runs that it is on in at most."""
 
 
 _CHOICE = TypeAdapter(LayerChoice)
@@ -187,7 +194,7 @@ def named(asked: Sequence[str], read: Callable[[str], Layer] = load_layer) -> di
 
 
 def choose(asked: Sequence[str], bench: LayerSource) -> LayerChoice:
-    """Open what was asked for: refuse a named layer that shows nothing here, leave it out of `all` and `auto`."""
+    """Open what was asked for: refuse a named layer that shows nothing here, leave it out of what a word stands for."""
     layers = named(asked, bench.layer)
     for spec in layers:
         if why := unavailable(spec, bench):
@@ -195,12 +202,14 @@ def choose(asked: Sequence[str], bench: LayerSource) -> LayerChoice:
     if not set(WORDS) & set(asked):
         return LayerChoice(tuple(layers))
     keys = {layer.key for layer in layers.values()}
-    beside = {key: bench.layer(key) for key in load_layers() if key not in keys}
+    meant = DEFAULT_LAYERS if set(WORDS) & set(asked) == {DEFAULT} else load_layers()
+    beside = {key: bench.layer(key) for key in meant if key not in keys}
     rest = [key for key, one in beside.items() if not any(_shared(one, layer) for layer in layers.values())]
     reasons = {key: why for key in rest if (why := unavailable(key, bench))}
     here = [key for key in rest if key not in reasons]
-    later = tuple(key for key in here if ALL not in asked and bench.layer(key).heavy)
-    return LayerChoice((*layers, *(key for key in here if key not in later)), later, reasons)
+    later = tuple(key for key in here if AUTO in asked and ALL not in asked and bench.layer(key).heavy)
+    few = {key: OPENED_RUNS for key in here if key == OPENED and meant is DEFAULT_LAYERS}
+    return LayerChoice((*layers, *(key for key in here if key not in later)), later, reasons, few)
 
 
 def choose_once(asked: Sequence[str], bench: LayerSource, kept: Path) -> LayerChoice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Annotated
 
@@ -94,7 +95,8 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     heavy = {spec for spec in choice.layers if bench.layer(spec).heavy}
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
     named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
-    order = tuple(set_name(layers, bench) for layers in rotated(sets, arguments.runs, case.limits.seed))
+    most = {one: min(choice.most_runs.get(spec, arguments.runs) for spec in one) for one in sets}
+    order = tuple(set_name(layers, bench) for layers in rotated(sets, arguments.runs, case.limits.seed, most))
     expected = expected_of(case.record)
     bench.expect(expected)
     conditions = {name: Condition(name=BASELINE, layers=layers) for name, layers in named.items()}
@@ -102,7 +104,9 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
         applied, schedule = AppliedConditions(bench, conditions), Rotation(order, broken)
         limit = Limit(seconds=arguments.max_seconds)
-        carry_out(Experiment(applied, schedule, lambda made: _enough(made, broken, arguments), limit), series)
+        wanted = {set_name(layers, bench): most.get(layers, arguments.runs) for layers in (BARE, *sets)}
+        stop = partial(_enough, broken=broken, wanted=wanted, max_seconds=arguments.max_seconds)
+        carry_out(Experiment(applied, schedule, stop, limit), series)
     broke = {named[name]: why for name, why in broken(series.rows).items()}
     left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
     return Outcome(_result(series, sets, choice, case, broke), left_behind)
@@ -135,16 +139,16 @@ class BrokenSets:
         return broken_among(own, [row for row in rows if row["layers"] == ""], self.expected)
 
 
-def _enough(series: Series, broken: BrokenSets, arguments: ProfileArguments) -> str:
+def _enough(series: Series, broken: BrokenSets, wanted: Mapping[str, int], max_seconds: float) -> str:
     """No set is left, all runs fail until the time is up, or samples have given each set as many as were asked for."""
     if broken.all(series.rows):
         return "no set of layers is left"
-    if series.rows and not series.outcomes and series.elapsed_s >= arguments.max_seconds:
+    if series.rows and not series.outcomes and series.elapsed_s >= max_seconds:
         return "no run ended well in time"
     if series.processes == len(series.rows):
         return ""
     counts = Counter(row["layers"] for row in series.rows if row["ok"] == 1)
-    return "samples" * all(counts[name] >= arguments.runs for name in ("", *broken.names))
+    return "samples" * all(counts[name] >= runs for name, runs in wanted.items())
 
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:

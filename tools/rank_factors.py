@@ -24,15 +24,17 @@ from .base import Arguments, Outcome, Result
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case, Record
 from .ledger.ledger import Ledger, ledger_of
+from .ledger.plausible import elsewhere
 from .look_up import uncounted
 from .profile import ProfileResult
 from .profiled import baseline_p, profiled
-from .run_table import described
+from .run_table import RunTable, described
 from .statistics.association.clusters import ColumnAssociation
 from .statistics.association.drift import drift_of
 from .statistics.association.factors import Association, Interaction, associate
 from .statistics.association.look import more_than_in_proportion
 from .statistics.ranks import r_squared
+from .statistics.values import BoolArray
 
 ORDER_SHARE = 0.1
 """Of alpha that the order of the runs may spend: a drift that matters is plain."""
@@ -76,7 +78,7 @@ class RankedFactor(ColumnAssociation):
     runs: int
     """Runs that it was looked at in: those with its layer on."""
     elsewhere: str = Field(default="", exclude_if=is_empty)
-    """Clause: it goes with slow runs, and acts on states that hold nothing of what they take longer."""
+    """Clause: it goes with slow runs, and cannot hold what they take longer."""
 
     @property
     def suspect(self) -> bool:
@@ -157,8 +159,9 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
     look, look_share = look_of(case.record)
     searched, ranked = _searched(chosen, look_share * (1 - ORDER_SHARE), case)
     order, spell = _order(chosen, look_share, case)
-    ledger = ledger_of(profiled(case.record).table, case.subject, case.limits.seed)
-    ranked = [_weighed(factor, ledger, case) for factor in ranked]
+    runs = profiled(case.record).table
+    ledger = ledger_of(runs, case.subject, case.limits.seed)
+    ranked = [_weighed(factor, ledger, runs, chosen.slow, case) for factor in ranked]
     factors = tuple(sorted([*ranked, order], key=_importance))
     visible = any(factor.suspect for factor in factors)
     p_value = min(factor.p_value for factor in factors)
@@ -319,15 +322,15 @@ def _ranked(found: Association, block: ColumnBlock, share: float, case: Case) ->
     return ranked
 
 
-def _weighed(factor: RankedFactor, ledger: Ledger | None, case: Case) -> RankedFactor:
-    """Say of a factor that goes with slow runs where its states hold nothing of what those take longer."""
+def _weighed(factor: RankedFactor, ledger: Ledger | None, runs: RunTable, slow: BoolArray, case: Case) -> RankedFactor:
+    """Say of a factor that goes with slow runs where it cannot hold what those take longer."""
     known = case.knowledge.factors.get(factor.factor)
     if not factor.visible or ledger is None or not ledger.material or known is None or not known.acts_on:
         return factor
-    if ledger.held_by(known.acts_on):
-        return factor
-    held, gap = ledger.gap_ms(known.acts_on), ledger.shares.gap_ms
-    return factor.model_copy(update={"elsewhere": f"what it acts on holds {held:.3g} of {gap:.3g} ms"})
+    there = factor.column in runs.names  # no indicator of a setting
+    column = described([factor.column], case.record.all_layers.values())[0] if there else None
+    values = runs.column(factor.column) if there else np.zeros(slow.size)
+    return factor.model_copy(update={"elsewhere": elsewhere(ledger, known.acts_on, column, values, slow)})
 
 
 def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFactor, list[str]]:

@@ -10,10 +10,27 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from ..knowledge.shape import Frozen
+from ..knowledge.shape import Frozen, is_empty
 from ..knowledge.time_states import TimeState
 from .claim import Claim, TooFew
 from .statistics.values import IntervalEstimate
+
+
+class Located(Frozen):
+    """A state of the runs' time in which slow runs spend more."""
+
+    kind: Literal["located"] = "located"
+    state: TimeState
+    name: str
+    """For people, to stand after a number of milliseconds."""
+    gap_ms: float
+    """Slow runs less fast ones."""
+    gap_interval: IntervalEstimate
+    """95 %."""
+    share: float
+    """Of the variance."""
+    what: str = ""
+    """Call, file and who was waited for, of the largest part."""
 
 
 class Found(Frozen):
@@ -32,23 +49,8 @@ class Found(Frozen):
     """Family-wise."""
     fell: bool | None = None
     """The column fell under the mitigation that helped; None: nothing helped, or no column is known."""
-
-
-class Located(Frozen):
-    """A state of the runs' time in which slow runs spend more, though no factor says why."""
-
-    kind: Literal["located"] = "located"
-    state: TimeState
-    name: str
-    """For people, to stand after a number of milliseconds."""
-    gap_ms: float
-    """Slow runs less fast ones."""
-    gap_interval: IntervalEstimate
-    """95 %."""
-    share: float
-    """Of the variance."""
-    what: str = ""
-    """Call, file and who was waited for, of the largest part."""
+    held: tuple[Located, ...] = Field(default=(), exclude_if=is_empty)
+    """What slow runs spend more in the states that it acts on, the largest first, where a ledger was kept."""
 
 
 class Explained(Frozen):
@@ -76,6 +78,8 @@ class NotVisible(Frozen):
     """Slow runs show less of it, and it should be low; else it does too little to matter."""
     hidden: tuple[str, ...] = ()
     """Names of factors that leave no counter, of which a mitigation can be tried here."""
+    held: tuple[Located, ...] = Field(default=(), exclude_if=is_empty)
+    """What slow runs spend more in the program's own work, where a ledger was kept: nothing tells why."""
 
 
 class NotSought(Frozen):

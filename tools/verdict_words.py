@@ -81,7 +81,8 @@ def _part(part: Found) -> str:
     moved = {True: ", fell", False: ", not shown to fall", None: ""}[part.fell]
     known = part.auc is not None and part.p_value is not None
     numbers = f", AUC {part.auc:.2f}, family-wise p {part.p_value:.2g}" if known else ""
-    return f"{_within(part.name)} ({part.column}{numbers}{moved})"
+    held = "".join(f"; {one.gap_ms:.3g} ms {one.name}" for one in part.held[:1])
+    return f"{_within(part.name)} ({part.column}{numbers}{moved}{held})"
 
 
 def _place(part: Located) -> str:
@@ -101,7 +102,7 @@ def _not_visible(cause: NotVisible) -> str:
         leaves = f"; {listed([_within(name) for name in cause.hidden])} leave no counter" if cause.hidden else ""
         return (
             f"None of {cause.groups} groups of counters goes with the slow runs by more than luck over {cause.runs} "
-            f"runs (family-wise p {cause.p_value:.2g}{leaves})"
+            f"runs (family-wise p {cause.p_value:.2g}{leaves}){_unexplained(cause)}"
         )
     numbers = f"AUC {slight.auc:.2f}, family-wise p {slight.p_value:.2g}"
     if cause.less:
@@ -112,6 +113,10 @@ def _not_visible(cause: NotVisible) -> str:
     return (
         f"The column {slight.column} goes with the slow runs by more than luck and by too little to matter ({numbers})"
     )
+
+
+def _unexplained(cause: NotVisible) -> str:
+    return f", which spend more time {listed([_place(one) for one in cause.held])}" if cause.held else ""
 
 
 def _remedy(remedy: Remedy) -> str:

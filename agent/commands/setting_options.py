@@ -44,7 +44,8 @@ SETTINGS = {
     "max-mitigations": _setting("mitigations tried at most (default 12)", type=int, metavar="N"),
     "layer": _setting(
         "metric layer to profile with: NAME, NAME:parameter=value,..., or ./FILE.yaml; all: every one that is there; "
-        "auto: the light ones, then the heavy ones if those show nothing; repeatable (default process)",
+        "auto: the light ones, then the heavy ones if those show nothing; default: process and ledger, with stacks in "
+        "30 more runs; repeatable (default: default)",
         action="append",
         dest="layers",
         metavar="NAME",

@@ -11,7 +11,7 @@ from ...knowledge.time_states import TimeState
 from ..schema import Layer, Value
 from .base import LayerProbe, Probe, SpawnCommand
 from .kernel_stack import KernelStacks
-from .lanes_made import lanes_of
+from .lanes import lanes_of
 from .open_files import OpenFiles
 from .opened import Opener
 from .own_tasks import BUSY_CURE, STATES, OwnTasks
@@ -27,6 +27,9 @@ RING_MIB = 4.0
 LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
 LOOKING = 0.02
 """Of a region: where looking for it takes a larger share, later runs are looked at by their output alone."""
+ENOUGH, ALIKE_NS, ALIKE = 8, 50_000, 0.01
+"""Regions after which the output alone tells where the next ones end, if half of them end within so many nanoseconds,
+or within this share of a region, of each other before it: to watch a clock takes a fifth of a second a run."""
 
 
 class LedgerProbe(LayerProbe):
@@ -171,6 +174,9 @@ class LedgerProbe(LayerProbe):
             samples = (one for task in timelines.tree for one in trace.samples.get(task, ()))
             if self._stacks and spent_looking(samples, self._stacks, found) > LOOKING * outcome_ns:
                 self._watch_clock = False
+            if len(self._later_ns) >= ENOUGH:
+                low, _, high = statistics.quantiles(self._later_ns, n=4)
+                self._watch_clock &= high - low > max(ALIKE_NS, ALIKE * outcome_ns)
             return found
         later_ns = statistics.median(self._later_ns) if self._later_ns else 0.0
         return before_output(trace, timelines.tree, outcome_ns, later_ns)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from ..row import BASELINE, Row
@@ -132,15 +133,25 @@ def layer_sets(layers: Sequence[str], heavy: Container[str], wrapping: Container
     return (*([light] if light else []), *with_heavy)
 
 
-def rotated(sets: Sequence[LayerSet], runs: int, seed: int) -> tuple[LayerSet, ...]:
-    """Order `runs` runs of each set and the bare ones between them, at random.
+def rotated(
+    sets: Sequence[LayerSet], runs: int, seed: int, most: Mapping[LayerSet, int] = MappingProxyType({})
+) -> tuple[LayerSet, ...]:
+    """Order `runs` runs of each set, of some `most` so many, and the bare ones between them, at random.
 
     Every stretch holds about its share of each, so that neither drift nor an early end favours one.
     """
     chance = random.Random(f"rotation:{seed}")
-    profiled = [layers for _ in range(runs) for layers in chance.sample(sets, len(sets))]
+    profiled = list[LayerSet]()
+    for number in range(runs):
+        now = [one for one in sets if _share(number + 1, one, runs, most) > _share(number, one, runs, most)]
+        profiled += chance.sample(now, len(now))
     stretches = _stretches(profiled, bare_runs(len(profiled), runs))
     return tuple(layers for stretch in stretches for layers in chance.sample(stretch, len(stretch)))
+
+
+def _share(number: int, layers: LayerSet, runs: int, most: Mapping[LayerSet, int]) -> int:
+    """Runs with these layers among the first `number` of each set."""
+    return number * min(runs, most.get(layers, runs)) // runs
 
 
 def bare_runs(profiled: int, runs: int) -> int:
