@@ -1,5 +1,6 @@
 """What all tests share: the installed command, and the promise that the machine is as it was."""
 
+import hashlib
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: real things that take seconds each; run with --all")
+    config.addinivalue_line("markers", "cells(n): a matrix of which n cells stand for all; run them all with --all")
     hypothesis.settings.register_profile("check", derandomize=True)
     if not config.getoption("--all"):
         hypothesis.settings.load_profile("check")
@@ -34,11 +37,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out, unless they are asked for by --all or by name."""
+    """Leave slow tests out, and most cells of large matrices, unless they are asked for by --all or by name."""
     if config.getoption("--all") or any("::" in name for name in config.args):
         return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("slow")])
-    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    cells = defaultdict[tuple[Path, str], list[pytest.Item]](list)
+    for item in items:
+        cells[item.path, item.nodeid.partition("[")[0]].append(item)
+    left_out = {item for item in items if item.get_closest_marker("slow")}
+    for one in cells.values():
+        if (marker := one[0].get_closest_marker("cells")) is not None:
+            drawn = sorted(one, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())
+            left_out |= {*drawn[marker.args[0] :]}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

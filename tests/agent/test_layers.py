@@ -121,6 +121,7 @@ def test_a_diagnosis_whose_layers_took_turns_replays(diagnosed, folder):
         assert json.loads(done.stdout)["ok"] is True
 
 
+@pytest.mark.slow
 def test_replay_does_not_need_the_layer_files(diagnosed, folder, tmp_path):
     run_dir, _ = diagnosed
     done = run(tmp_path, "verify", "--recompute", str(run_dir), "--json")

@@ -60,6 +60,7 @@ WILD = {"too large": "1e308", "too small": "1e-310", "large in squares": "-3e200
         (("surface", "fit", "wild.csv", "--settings", "arm"), "--outcome"),
     ],
 )
+@pytest.mark.cells(6)
 def test_numbers_that_nothing_can_be_computed_with(typed, tmp_path, words, option, value):
     table(tmp_path / "wild.csv", [value if row % 9 == 0 else time for row, time in enumerate(times())])
     code, _, said = typed(*words, option, "time_s")

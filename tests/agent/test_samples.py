@@ -56,6 +56,7 @@ def test_the_slow_phase_of_few_runs_is_named(tmp_path):
         (("--per-iteration", "json", "--metric", "video"), "as video of sample 1, which is no number"),
     ],
 )
+@pytest.mark.cells(2)
 def test_what_cannot_be_read_is_told_before_the_first_measured_run(tmp_path, options, said):
     done = diagnose(tmp_path, *options)
     assert done.returncode == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ def test_forty_factors_are_cut_and_counted() -> None:
     assert max(len(written.split()) for written in lines) <= MOST_WORDS
 
 
+@pytest.mark.slow
 def test_what_the_rule_policy_decides_by_can_be_read_from_it() -> None:
     """The same line never has two answers, over states that it meets and states that it would not."""
     answers: dict[str, Counter[str]] = {}

@@ -110,6 +110,7 @@ def ended(results: Results, contestant: str) -> str:
     return row.answer.ended
 
 
+@pytest.mark.slow
 def test_whoever_crashes_dies_or_never_stops_is_a_row_and_the_rest_goes_on(strange: Results) -> None:
     assert len(strange.rows) == 7
     assert ended(strange, "fine") == ""
@@ -178,6 +179,7 @@ def test_a_process_that_never_gets_ready_is_given_up(strange_tasks: Callable[...
 
 
 @pytest.mark.parametrize("name", ["takes the case away", "takes it away and dies"])
+@pytest.mark.cells(1)
 def test_a_case_that_is_taken_away_meanwhile_is_a_row_and_the_rest_goes_on(
     strange_tasks: Callable[..., list[ScoredAnswer]], name: str
 ) -> None:

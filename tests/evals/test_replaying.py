@@ -65,6 +65,7 @@ def test_where_nothing_was_put_in_nothing_is_found(cases: dict[Kind, RecordedCas
     assert answer.evidence == ()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_transcript_and_another_one_other_runs(cases: dict[Kind, RecordedCase]) -> None:
     first, again, other = (answered(cases["faults"], seed=seed) for seed in (1, 1, 2))
     assert first == again

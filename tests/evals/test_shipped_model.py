@@ -91,6 +91,7 @@ def test_every_answer_is_legal_and_most_agree_with_the_rule_policy(model: Llama)
     assert agreed >= LEAST_AGREEMENT * asked
 
 
+@pytest.mark.slow
 def test_its_diagnoses_end_nearly_as_well_as_those_of_the_rule_policy(model: Llama) -> None:
     some = list(worlds(60, seed=4))
     score, usual, chance = (judge(planner, some) for planner in (model, Rules(), RandomLegal(1)))

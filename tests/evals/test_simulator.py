@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_a_world_is_the_same_again() -> None:
         assert diagnose(drawn(seed), Rules()) == diagnose(drawn(seed), Rules())
 
 
+@pytest.mark.slow
 def test_worlds_are_of_every_kind_and_go_wrong_in_many_ways() -> None:
     worlds = [drawn(seed) for seed in range(300)]
     assert {world.kind for world in worlds} == set(SHARES)

@@ -17,6 +17,7 @@ PAGE_BYTES = 4096
 
 @pytest.mark.parametrize("steady", [False, True], ids=["as it is", "steady"])
 @pytest.mark.parametrize("workload", workloads(), ids=lambda workload: workload.name)
+@pytest.mark.cells(20)
 def test_a_run_prints_one_time_and_leaves_nothing_behind(
     workload: Workload, steady: bool, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,6 +134,7 @@ PLANTS = {
 
 
 @pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
+@pytest.mark.cells(12)
 def test_a_planted_problem_is_found(plant: Plant, copied: Path) -> None:
     path = copied / plant.file
     text = path.read_text()

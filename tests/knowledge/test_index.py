@@ -72,6 +72,7 @@ def keys(index: Index, question: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("question", "key"), SYMPTOMS.items())
+@pytest.mark.cells(6)
 def test_a_symptom_finds_its_entry_among_the_first_five(index: Index, question: str, key: str) -> None:
     assert key in keys(index, question)
 
@@ -245,6 +246,7 @@ def test_a_folder_that_cannot_be_written_is_refused_with_the_cure(tmp_path: Path
         open_index(folder=tmp_path / "file" / "index")
 
 
+@pytest.mark.slow
 def test_two_processes_without_a_network_build_and_ask_at_once(tmp_path: Path) -> None:
     program = f"""
 import socket

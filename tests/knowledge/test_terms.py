@@ -31,6 +31,7 @@ def test_the_terms_of_a_report_are_there() -> None:
         (f"- {GOOD}\n- {{key: b, names: [A-Word], text: It is.}}", "a word is a name of a already"),
     ],
 )
+@pytest.mark.cells(3)
 def test_a_broken_file_is_told_with_the_cure(copied: Path, text: str, cure: str) -> None:
     (copied / "terms.yaml").write_text(text + "\n")
     found = check(copied)

@@ -234,6 +234,7 @@ def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> No
 
 
 @stress_ng
+@pytest.mark.slow
 def test_the_same_file_twice_is_a_sentence(tmp_path: Path) -> None:
     profiled(tmp_path / "a.json")
     shutil.copy(tmp_path / "a.json", tmp_path / "b.json")
@@ -263,6 +264,7 @@ def test_without_stress_ng_its_package_is_named(tmp_path: Path) -> None:
         (("run", "--quota", "50%", "--threads", "0", "--", "true"), "runs nothing"),
     ],
 )
+@pytest.mark.cells(3)
 def test_bad_input_is_one_sentence(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     ended = machine(*words, cwd=tmp_path)
     assert ended.returncode == 1

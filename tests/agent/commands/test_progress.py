@@ -137,6 +137,7 @@ def test_where_nobody_can_be_asked_the_system_stays_as_it_is() -> None:
     ("typed", "answered"),
     [("1\n", "True user"), ("\n\nis it safe?\nYES\n", "True user"), ("no\n", "False user"), ("\x04", "False policy")],
 )
+@pytest.mark.cells(2)
 def test_at_a_terminal_the_user_is_asked_with_what_is_written_and_the_risk(typed: str, answered: str) -> None:
     outer, inner = pty.openpty()
     with subprocess.Popen([sys.executable, "-c", ASKING], stdin=inner, stderr=inner, stdout=subprocess.PIPE) as child:

@@ -39,7 +39,7 @@ def settings(ran: Any) -> dict[str, Any]:
 def test_without_anything_said_the_limits_are_those_of_the_code(vgo: Vgo) -> None:
     shown = settings(vgo("config", "--json"))
     assert {setting["origin"] for setting in shown.values()} == {"default"}
-    assert Limits(budget_s=shown["budget"]["value"], **_same(shown)) == Limits()
+    assert Limits(budget_s=shown["budget"]["value"], **_same(shown)) == Limits(layers=("default",))
 
 
 def _same(shown: dict[str, Any]) -> dict[str, Any]:

@@ -349,6 +349,7 @@ def cut_off(made: Path, run: Path, tool: str) -> None:
     (run / "transcript.jsonl").write_text("".join(lines[:place]))
 
 
+@pytest.mark.cells(16)
 def test_it_ends_at_once_and_leaves_nothing(
     case: Case, begin: Begin, big: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_damaged_folder_says_how_to_learn_more(run: Path) -> None:
 
 @pytest.mark.parametrize("file", ["transcript.jsonl", "experiment.json"])
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"kind": ["sweep"], "body": []}', "\0", '"'], ids=str.__len__)
+@pytest.mark.cells(3)
 def test_whatever_stands_in_a_folder_the_others_are_listed(run: Path, file: str, text: str) -> None:
     odd = run.parent / "odd"
     odd.mkdir()

@@ -68,6 +68,7 @@ def test_a_file_of_lines_is_a_conversation_and_nothing_moves_a_cursor(made: Path
     assert "](source:" not in done.stdout and "**" not in done.stdout
 
 
+@pytest.mark.slow
 def test_another_locale_and_lines_that_are_no_text_are_answered(made: Path, tmp_path: Path) -> None:
     done = talk(
         tmp_path,

@@ -87,6 +87,7 @@ def test_letters_and_enter_answer_nothing_whatever_they_say(asking: Asking) -> N
         ("how is it put back", "before anything is written, its value goes into a journal"),
     ],
 )
+@pytest.mark.cells(1)
 def test_a_question_is_answered_in_the_dialog_and_decides_nothing(asking: Asking, words: str, answered: str) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         screen = await asking.open(pilot)
@@ -98,6 +99,7 @@ def test_a_question_is_answered_in_the_dialog_and_decides_nothing(asking: Asking
 
 
 @pytest.mark.parametrize(("number", "key"), [(n, one.key) for n, one in enumerate(FOUR, 1)])
+@pytest.mark.cells(2)
 def test_a_number_and_enter_is_an_answer_and_so_is_its_button(asking: Asking, number: int, key: str) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         await asking.open(pilot)
@@ -192,6 +194,7 @@ def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for
     assert report.ok, report.difference
 
 
+@pytest.mark.slow
 def test_what_was_said_stays_above_another_run(session: ChatSession, copied: RunFolder) -> None:
     session.open(copied)
 
