@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...tools.ledger.run_timeline import TypicalRun
 from ...tools.statistics.association.tree import DecisionTree
 from .distribution import Overlay
 from .dots import Scatter
@@ -57,7 +58,12 @@ class FindShape:
     """Find modes, and the cut that is recorded or else the automatic one; answered by Looking."""
 
 
-LookQuestion = OpenFile | FindShape | Refit | ReadColumn | ReadPage
+@dataclass(frozen=True)
+class ReadTypicalRuns:
+    """Find a slow and a fast run among those that have a ledger with stacks; answered by TypicalRuns."""
+
+
+LookQuestion = OpenFile | FindShape | Refit | ReadColumn | ReadPage | ReadTypicalRuns
 
 
 @dataclass(frozen=True)
@@ -112,13 +118,21 @@ class TablePage:
 
 
 @dataclass(frozen=True)
+class TypicalRuns:
+    """What their threads did."""
+
+    runs: tuple[TypicalRun, ...]
+    """The slow one first; none where slow and fast are not told apart."""
+
+
+@dataclass(frozen=True)
 class Failed:
     """What the user can mend, in one sentence."""
 
     sentence: str
 
 
-LookAnswer = OpenedTable | Looking | Refitted | Scatter | TablePage | Failed
+LookAnswer = OpenedTable | Looking | Refitted | Scatter | TablePage | TypicalRuns | Failed
 
 
 def packed(message: object) -> str:

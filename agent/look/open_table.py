@@ -12,7 +12,7 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.recorded.design import designs
 from ...tools.recorded.read import read
-from ...tools.recorded.recorded import ColumnOptions, Observations
+from ...tools.recorded.recorded import ColumnOptions, Observations, RecordedRuns
 from .messages import (
     FindShape,
     LookAnswer,
@@ -21,8 +21,10 @@ from .messages import (
     OpenFile,
     ReadColumn,
     ReadPage,
+    ReadTypicalRuns,
     Refit,
     TablePage,
+    TypicalRuns,
     packed,
     unpacked,
 )
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
     from .fits import Fits
 
 
+LONGEST = 100
+"""Characters of a cell that are shown."""
+
+
 @dataclass(frozen=True)
 class OpenTable:
     """The rows of a table, and what can be computed on them."""
 
-    source: str
-    frame: pl.DataFrame
+    recorded: RecordedRuns
     design: Observations
     folder: Path | None = None
     """Of a diagnosis, whose profile is what is labelled."""
@@ -46,15 +51,27 @@ class OpenTable:
         """Tell what there is."""
         return OpenedTable(outcomes_of(self.design), self.frame.height, tuple(self.frame.columns))
 
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The rows."""
+        return self.recorded.frame
+
     def page(self, asked: ReadPage) -> TablePage:
         """Read some rows, sorted by a column; missing cells come last."""
         frame = self.frame
         if asked.by is not None:
             if asked.by not in frame.columns:
-                raise VgoError(f"{self.source} has no column {asked.by} to sort by.")
+                raise VgoError(f"{self.recorded.source} has no column {asked.by} to sort by.")
             frame = frame.sort(asked.by, descending=asked.descending, nulls_last=True, maintain_order=True)
         rows = tuple(tuple(map(_cell, row)) for row in frame.slice(asked.first, asked.count).rows())
         return TablePage(asked.first, frame.height, asked.by, asked.descending, rows)
+
+    def typical(self) -> TypicalRuns:
+        """Find a slow and a fast run among those that have a ledger."""
+        from ...tools.ledger.of_recorded import split_recorded
+        from ...tools.ledger.typical import typical_runs
+
+        return TypicalRuns(typical_runs(split_recorded(self.recorded)))
 
     @cached_property
     def fits(self) -> Fits:
@@ -67,7 +84,7 @@ class OpenTable:
                 return run
         from .fits import steady
 
-        return steady(self.source, self.frame, self.design)
+        return steady(self.recorded.source, self.frame, self.design)
 
 
 def open_file(path: Path, outcome: str | None = None) -> OpenTable:
@@ -76,7 +93,7 @@ def open_file(path: Path, outcome: str | None = None) -> OpenTable:
     run = outcome is None and (path / "request.json").is_file()
     parts = designs(recorded, ColumnOptions(outcome=outcome))
     _, largest = max(parts, key=lambda part: part[1].outcome.size)
-    return OpenTable(recorded.source, recorded.frame, largest, path if run else None)
+    return OpenTable(recorded, largest, path if run else None)
 
 
 def look(asked: str) -> str:
@@ -102,7 +119,12 @@ def _answered(table: OpenTable, question: LookQuestion) -> LookAnswer:
             return table.fits.refit(question)
         case ReadColumn(name):
             return table.fits.column(name)
+        case ReadTypicalRuns():
+            return table.typical()
 
 
 def _cell(value: object) -> str | float | None:
-    return value if value is None or isinstance(value, int | float) else str(value)
+    if value is None or isinstance(value, int | float):
+        return value
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

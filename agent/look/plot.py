@@ -197,7 +197,7 @@ def _framed(canvas: TextCanvas, x: CellScale, layout: PlotLayout) -> Framed:
     y = CellScale(layout.y.window, bottom - top + 1)
     framed = Framed(x, y, canvas.width - x.cells, top, bottom)
     _upright(canvas, framed, layout.y)
-    _level(canvas, framed, layout.x)
+    level_axis(canvas, framed, layout.x)
     return framed
 
 
@@ -234,7 +234,8 @@ def _upright(canvas: TextCanvas, framed: Framed, axis: PlotAxis) -> None:
         canvas.write(row, framed.left - 2 - len(label), label, "faint")
 
 
-def _level(canvas: TextCanvas, framed: Framed, axis: PlotAxis) -> None:
+def level_axis(canvas: TextCanvas, framed: Framed, axis: PlotAxis) -> None:
+    """Draw an axis below a plot."""
     row = framed.bottom + 1
     canvas.put(row, framed.left - 1, canvas.marks.corner, "faint")
     for column in range(framed.left, framed.right + 1):

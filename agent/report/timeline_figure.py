@@ -12,8 +12,7 @@ from matplotlib.patches import Patch
 from ...knowledge.states import state_words
 from ...knowledge.time_states import TimeState
 from ...layers.probes.lanes import NO_LANE, LanePiece
-from ...tools.ledger.trace_events import PATH
-from ...tools.ledger.typical import TypicalRun, in_cells
+from ...tools.ledger.run_timeline import PATH, TypicalRun, in_cells
 from .canvas import FAINT, INK, canvas
 from .figures import short
 from .ledger_figure import COLOURS, MOST, OTHER

@@ -11,7 +11,7 @@ from ...knowledge.time_states import TimeState
 from ..schema import Layer, Value
 from .base import LayerProbe, Probe, SpawnCommand
 from .kernel_stack import KernelStacks
-from .lanes import lanes_of
+from .lanes_made import lanes_of
 from .open_files import OpenFiles
 from .opened import Opener
 from .own_tasks import BUSY_CURE, STATES, OwnTasks

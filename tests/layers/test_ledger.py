@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
-from vgo_agent.layers.probes.lanes import MOST_PIECES, RunLanes
+from vgo_agent.layers.probes.lanes import RunLanes
+from vgo_agent.layers.probes.lanes_made import MOST_PIECES
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals

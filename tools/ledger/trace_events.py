@@ -12,9 +12,8 @@ from typing import Any
 
 from ...knowledge.states import state_words
 from ...layers.probes.lanes import NO_LANE, LanePiece
-from .typical import TypicalRun
+from .run_timeline import PATH, TypicalRun
 
-PATH = "where the time went"
 THREADS = 100
 """Numbers of the threads of the first run begin there, those of the second at twice as much."""
 BEGINS = '{"traceEvents":'

@@ -27,12 +27,15 @@ from ...look.messages import (
     OpenedTable,
     OpenFile,
     ReadColumn,
+    ReadTypicalRuns,
     Refit,
     Refitted,
     TablePage,
+    TypicalRuns,
 )
 from ...look.of_session import looking_of, overlays_of, place_words
 from ...look.plot import Sentence, TextFigure
+from ...look.timeline import RunTimelines, run_timelines
 from ...look.tree_lines import TreePage, tree_pages
 from ...look.what_if import WhatIf, ranking
 from ...session_view.view import EMPTY, SessionView
@@ -59,6 +62,8 @@ WAITS = "It is read when no program is measured; F5 pauses."
 SHAPING = "Finding the modes and the cut."
 NO_TABLE = "There is no table of these runs yet."
 NO_FACTOR = Sentence("There is no factor to show yet: rank the factors first.")
+OF_LEDGER = "stacks.on_cpu_ms"
+"""A column of runs whose threads were followed."""
 NO_COMPARISON = Sentence("There is nothing to compare yet: try a mitigation, or open a second run.")
 
 
@@ -109,6 +114,10 @@ class LookPane(Vertical):
         """Which of several tables is open; empty: there is one."""
         self._reading = ""
         """What is computed first of a table that was opened."""
+        self._timelines: tuple[RunTimelines, ...] = ()
+        """Of a slow and a fast run, where the table that is open has a ledger."""
+        self._has_ledger = False
+        """The session has runs with one."""
         self._scatters: dict[str, Scatter] = {}
         """Of columns that were read here."""
         self._column = ""
@@ -142,6 +151,7 @@ class LookPane(Vertical):
         if files is not None:
             return
         paused, self.measuring = self.measuring and not measuring, measuring
+        self._has_ledger = any(OF_LEDGER in one.columns for one in view.measured)
         profiles = [one.call_id for one in view.measured if one.tool == "profile" and not one.going_on]
         profile = (view.folder, profiles[-1] if profiles else "")
         if profile != self._profile:
@@ -208,6 +218,7 @@ class LookPane(Vertical):
     def _put_away(self, instead: OpenFile | None) -> None:
         self._source, self._reading, self._column = instead, "", ""
         self._scatters.clear()
+        self._timelines = ()
         self._computer.forget()
         self.query_one(PagedTable).say(NO_TABLE)
 
@@ -224,10 +235,12 @@ class LookPane(Vertical):
 
     @on(TabbedContent.TabActivated)
     def read_rows(self) -> None:
-        """Open the table once somebody looks at its rows."""
-        table = self.query_one(PagedTable)
-        if self.query_one("#tabs", TabbedContent).active == "runs" and not table.begun:
+        """Open the table once somebody looks at its rows, or at two of its runs."""
+        table, active = self.query_one(PagedTable), self.query_one("#tabs", TabbedContent).active
+        if active == "runs" and not table.begun:
             table.say(READING if self._open() else self._waits())
+        if active == "compare" and self._has_ledger:
+            self._open()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Open the table when somebody comes to the cut, so that the first move does not wait for it."""
@@ -286,7 +299,7 @@ class LookPane(Vertical):
             self._computer.open(self._source)
         return True
 
-    def _answered(self, question: LookQuestion, answer: LookAnswer) -> None:
+    def _answered(self, question: LookQuestion, answer: LookAnswer) -> None:  # noqa: C901  one case a kind of answer
         if self.is_attached and self.app.is_running:  # else the tabs are being taken away
             match answer:
                 case Failed():
@@ -301,6 +314,8 @@ class LookPane(Vertical):
                     self._scatters[answer.name] = answer
                 case TablePage():
                     self.query_one(PagedTable).put(answer)
+                case TypicalRuns():
+                    self._timelines = run_timelines(answer.runs)
             self._spread()
 
     def _refuse(self, question: LookQuestion, failed: Failed) -> None:
@@ -318,6 +333,8 @@ class LookPane(Vertical):
             self.state, self._reading = WhatIf(Looking(opened.outcomes)), SHAPING
         self.query_one(PagedTable).begin(opened.header)
         self._computer.ask(FindShape())
+        if OF_LEDGER in opened.header:
+            self._computer.ask(ReadTypicalRuns())
 
     def _take_shape(self, shaped: Looking) -> None:
         self._reading = ""
@@ -333,7 +350,7 @@ class LookPane(Vertical):
             "order": (RunChart(looking.outcomes, state.cut),),
             "tree": tree_pages(state.tree),
             "factor": self._factors(),
-            "compare": looking.overlays or self._beside or (NO_COMPARISON,),
+            "compare": (*(looking.overlays or self._beside), *self._timelines) or (NO_COMPARISON,),
         }
         for tab, shown in figures.items():
             self.view(tab).show(*shown)

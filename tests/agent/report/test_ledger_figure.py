@@ -14,10 +14,11 @@ from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun
 from vgo_agent.tools.ledger.flame import flame_frames, flame_stacks, folded
+from vgo_agent.tools.ledger.run_timeline import TypicalRun, in_cells
 from vgo_agent.tools.ledger.shares import shares, slow_runs
 from vgo_agent.tools.ledger.split import SplitRuns
 from vgo_agent.tools.ledger.trace_events import THREADS, trace_file
-from vgo_agent.tools.ledger.typical import TypicalRun, in_cells, typical_runs
+from vgo_agent.tools.ledger.typical import typical_runs
 
 
 @settings(deadline=None, max_examples=15)

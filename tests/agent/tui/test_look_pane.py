@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,10 @@ from vgo_agent.agent.tui.messages import CutKept, QuestionRefused
 from vgo_agent.agent.tui.widgets.figure_view import CoresView, CutView
 from vgo_agent.agent.tui.widgets.look_pane import TABS, LookPane
 from vgo_agent.agent.tui.widgets.sorted_table import PAGE, PagedTable, SortedTable
+from vgo_agent.knowledge.time_states import TimeState
+from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
+from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.tools.run_table import write_runs
 
 RNG = np.random.default_rng(7)
 RUNS = PAGE + 40
@@ -258,6 +263,49 @@ def test_zooming_panning_and_reading_by_keys():
         await pilot.press("0")
         await pilot.pause()
         assert "50 " in view.text.split("\n")[-2]
+
+    on(app, use)
+
+
+def with_a_ledger(path: Path) -> str:
+    """Save runs of which every third waits 30 ms for a server that sleeps."""
+    rows = []
+    for place in range(30):
+        ns = round(1e6 * (35 if place % 3 == 0 else 5)) + 1000 * place
+        asleep, asked = LanePiece(10**6, ns, TimeState.SLEEP, "nanosleep", 1, 1), (0, 10**6)
+        path_ = (LanePiece(*asked, TimeState.ON_CPU, "ask", 0, 1), asleep)
+        client = (path_[0], LanePiece(10**6, ns, TimeState.SOCKET, "recvfrom(socket)", 1, 1))
+        lanes = RunLanes(ns, path_, (ThreadLane("client 7", True, client), ThreadLane("server 8", False, (asleep,))))
+        rows.append(
+            {
+                **{"order": place, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0},
+                **{"outcome": ns / 1e9, "wall_s": ns / 1e9, "layers": "stacks", "failure": "", "stacks.region": "run"},
+                **{"stacks.on_cpu_ms": 1.0, "stacks.sleep_ms": ns / 1e6 - 1, "stacks.lanes": lanes.text()},
+                "stacks.opened": OpenedRun((), (), {}, 0, 0).text(),
+            }
+        )
+    path.write_bytes(write_runs(rows))
+    return str(path)
+
+
+def test_a_slow_and_a_fast_run_are_walked_through(tmp_path):
+    app = Shown()
+
+    async def use(pilot: Pilot[None]) -> None:
+        app.pane.open_file(with_a_ledger(tmp_path / "runs.csv"))
+        app.pane.choose("compare")
+        await until(lambda: "where the time went" in app.page("compare"), pilot)
+        both = app.page("compare")
+        assert "asleep by a timer" in both and both.count("client 7") == both.count("server 8") == 2
+        await pilot.press("right")
+        await until(lambda: "asleep by a timer (nanosleep) in server 8" in app.page("compare"), pilot)
+        await pilot.press("down", "plus", "plus", "right")
+        reads = "client 7: waiting for a socket (recvfrom(socket)) woken by"
+        await until(lambda: reads in " ".join(app.page("compare").split()), pilot)
+        assert "fast run" not in app.page("compare")
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
 
     on(app, use)
 
