@@ -12,7 +12,7 @@ from ...knowledge.states import state_words
 from ...knowledge.time_states import TimeState
 from ...layers.probes.lanes import NO_LANE, LanePiece
 from ...tools.amount import amount
-from ...tools.ledger.run_timeline import PATH, TypicalRun, in_cells
+from ...tools.ledger.run_timeline import ON_CPU, PATH, READY, TypicalRun, in_cells
 from .canvas import Ink, Marks, TextCanvas
 from .plot import APART, Framed, Picture, PlotAxis, TextFigure, headed, level_axis
 from .scale import AxisWindow, CellScale
@@ -21,10 +21,16 @@ NAME = 20
 """Cells of the name of a thread."""
 LEAST_WIDTH, TOLD = 2 * NAME, 4
 """Below so many cells there are only words; lines for what is read at the cursor."""
-ON_CPU = (TimeState.ON_CPU, TimeState.PEER_ON_CPU)
-READY = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY, TimeState.THROTTLED)
-LETTERS = dict(zip(TimeState, "#uspiPoOnTbdwrlfkaSecZmg-?", strict=True))
-"""Of the states; those on a CPU are drawn as bars."""
+LETTERS = {
+    **{TimeState.QUEUE_OWN: "o", TimeState.QUEUE_OTHERS: "O", TimeState.QUEUE_NOBODY: "n", TimeState.THROTTLED: "T"},
+    **{TimeState.BLOCKED: "b", TimeState.DISK: "d", TimeState.WRITE_THROTTLE: "w", TimeState.RECLAIM: "r"},
+    **{TimeState.LOCK: "l", TimeState.FILE_LOCK: "f", TimeState.KERNEL_LOCK: "k", TimeState.PIPE: "p"},
+    **{TimeState.SOCKET: "s", TimeState.POLL: "e", TimeState.CHILD: "c", TimeState.SLEEP: "z"},
+    **{TimeState.CPU_MOVE: "m", TimeState.SIGNAL: "g", TimeState.START_AND_END: "-", TimeState.UNSEEN: "?"},
+    **{TimeState.QUEUE: "q", TimeState.OFF_CPU: "x", TimeState.UNDIVIDED: "u"},
+}
+"""Of the states; those on a CPU are drawn as bars, and any other has a letter of its own."""
+ANY = "+"
 HELP = "arrow keys read a time, + and - zoom; up and down show one run or both"
 
 
@@ -113,7 +119,7 @@ def run_timelines(runs: tuple[TypicalRun, ...]) -> tuple[RunTimelines, ...]:
 def _mark(state: TimeState, marks: Marks) -> tuple[str, Ink]:
     if state in ON_CPU:
         return (marks.bar if state is TimeState.ON_CPU else marks.faint_bar), "fast"
-    return LETTERS[state], "slow" if state in READY else "cut"
+    return LETTERS.get(state, ANY), "slow" if state in READY else "cut"
 
 
 def _at(pieces: Sequence[LanePiece], ns: float) -> LanePiece | None:

@@ -34,7 +34,7 @@ def flame_picture(stacks: Sequence[FlameStack]) -> str:
             colour, shade = BASELINE if gap > 0 else MITIGATED, abs(gap) / most if most else 0.0
             axes.barh(one.depth, one.slow_ms, 0.94, one.left_ms, color=colour, alpha=shade, linewidth=0)
             axes.barh(one.depth, one.slow_ms, 0.94, one.left_ms, color="none", edgecolor=INK, linewidth=0.2)
-            words = f"{one.name}  {'+' if gap > 0 else ''}{number(gap, 2)}"
+            words = f"{'+' if gap > 0 else ''}{number(gap, 2)}  {one.name}"
             if (room := int(one.slow_ms / total * 0.96 * WIDTH / LETTER)) >= FEWEST:
                 axes.text(
                     one.left_ms + 0.003 * total, one.depth, short(words, room), va="center", fontsize=7, clip_on=True

@@ -123,7 +123,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     found = ledger_in(stepped)
     yield from ledger.section(found, _bars(stepped, found))
     yield Note(NO_LEDGER if found is None and {STACKS, LEDGER} & set(profiled.layers) else "")
-    if found is not None and found.layer == STACKS:
+    if found is not None and any(f"{STACKS}.lanes" in row for row in stepped.rows):
         line = f"vgo-agent analyze {shlex.quote(str(stepped.folder))} --read-only --save trace.json"
         yield Command(line, "A slow and a fast run of these, for ui.perfetto.dev or speedscope.app")
     yield Table(factors.SHIFTS, factors.shift_rows(profiled))

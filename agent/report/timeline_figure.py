@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from ...knowledge.states import state_words
 from ...knowledge.time_states import TimeState
 from ...layers.probes.lanes import NO_LANE, LanePiece
-from ...tools.ledger.run_timeline import PATH, TypicalRun, in_cells
+from ...tools.ledger.run_timeline import ON_CPU, PATH, READY, TypicalRun, in_cells
 from .canvas import FAINT, INK, canvas
 from .figures import short
 from .ledger_figure import COLOURS, MOST, OTHER
@@ -20,11 +20,10 @@ from .ledger_figure import COLOURS, MOST, OTHER
 CELLS = 600
 """Across the picture: what is shorter gives way to what is longest there."""
 MOST_THREADS, MOST_ARROWS = 6, 12
-LONGEST_NAME = 20
+LONGEST_NAME, COLUMNS = 20, 3
+"""Letters of a thread; columns of the legend."""
 LANE, AROUND = 0.2, 0.5
 """Inches of a lane, and of what stands around those of a run."""
-RUNNING = (TimeState.ON_CPU, TimeState.PEER_ON_CPU)
-QUEUES = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY)
 
 
 def timeline_picture(runs: Sequence[TypicalRun], known: Mapping[str, str]) -> str:
@@ -34,7 +33,7 @@ def timeline_picture(runs: Sequence[TypicalRun], known: Mapping[str, str]) -> st
     longest_ns = max(run.lanes.ns for run in runs)
     colours = _colours(runs, known)
     heights = [AROUND + LANE * (1 + len(run.threads(MOST_THREADS))) for run in runs]
-    height = sum(heights) + 0.4
+    height = sum(heights) + 0.24 + 0.16 * -(-len(colours) // COLUMNS)
     words = f"Timelines of a {' and of a '.join(run.name for run in runs)}."
     with canvas("timeline", words, height) as page:
         top = height
@@ -44,7 +43,7 @@ def timeline_picture(runs: Sequence[TypicalRun], known: Mapping[str, str]) -> st
             _run(axes, run, longest_ns, colours)
         axes.set_xlabel("ms", loc="right", labelpad=0)
         handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
-        page.figure.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.01, 0.0), ncols=3)
+        page.figure.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.01, 0.0), ncols=COLUMNS)
     return page.svg
 
 
@@ -98,7 +97,7 @@ def _bars(
     for state, group in groupby(states):
         cells = len(list(group))
         if state is not None:
-            tall = 0.8 if state in RUNNING or state in QUEUES else waits
+            tall = 0.8 if state in ON_CPU or state in READY else waits
             colour = colours.get(state_words(state), FAINT)
             axes.barh(row, cells * width, tall, left=cell * width, color=colour, linewidth=0)
         cell += cells

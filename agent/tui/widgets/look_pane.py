@@ -62,8 +62,8 @@ WAITS = "It is read when no program is measured; F5 pauses."
 SHAPING = "Finding the modes and the cut."
 NO_TABLE = "There is no table of these runs yet."
 NO_FACTOR = Sentence("There is no factor to show yet: rank the factors first.")
-OF_LEDGER = "stacks.on_cpu_ms"
-"""A column of runs whose threads were followed."""
+OF_LEDGER, LANES = "stacks.on_cpu_ms", "stacks.lanes"
+"""Columns of runs with a ledger, and of those whose threads were followed."""
 NO_COMPARISON = Sentence("There is nothing to compare yet: try a mitigation, or open a second run.")
 
 
@@ -333,7 +333,7 @@ class LookPane(Vertical):
             self.state, self._reading = WhatIf(Looking(opened.outcomes)), SHAPING
         self.query_one(PagedTable).begin(opened.header)
         self._computer.ask(FindShape())
-        if OF_LEDGER in opened.header:
+        if LANES in opened.header:
             self._computer.ask(ReadTypicalRuns())
 
     def _take_shape(self, shaped: Looking) -> None:

@@ -9,7 +9,10 @@ from vgo_agent.agent.look.distribution import Histogram, Overlay, SpreadRatio
 from vgo_agent.agent.look.dots import RunChart, Scatter
 from vgo_agent.agent.look.scale import AxisWindow
 from vgo_agent.agent.look.scenes import PlottedOutcomes
+from vgo_agent.agent.look.timeline import LETTERS
 from vgo_agent.agent.look.tree_lines import lines, tree_pages
+from vgo_agent.knowledge.time_states import MEASURED
+from vgo_agent.tools.ledger.run_timeline import ON_CPU
 from vgo_agent.tools.statistics.association.tree import fit_tree
 
 FAST, SLOW = np.linspace(1.0, 1.2, 30), np.linspace(2.0, 2.1, 10)
@@ -169,3 +172,7 @@ def test_both_arms_lie_over_each_other_without_their_outlier():
     values = PlottedOutcomes(np.append(TIMES.values, 540.0), "s", "time")
     text = drawn(Overlay(values, TIMES, "pin"), width=110)
     assert "> 1 run beyond 2.1 s, up to 540 s" in text
+
+
+def test_each_state_of_a_timeline_has_a_letter_of_its_own():
+    assert LETTERS.keys() == set(MEASURED) - set(ON_CPU) and len(set(LETTERS.values())) == len(LETTERS)
