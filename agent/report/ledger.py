@@ -46,7 +46,7 @@ def headline(ledger: Ledger) -> str:
 
 
 def gained(compared: CompareResult | None) -> Iterator[Section]:
-    """Where the gain of a mitigation lies, by state of the runs' time; none where its pairs have no ledger."""
+    """The time of both arms by state, and where the gain lies, if there is one; none where the pairs have no ledger."""
     gain = compared.gain if compared else None
     if compared is None or gain is None or gain.total is None:
         return
@@ -66,7 +66,7 @@ def gained(compared: CompareResult | None) -> Iterator[Section]:
     last = ("the outcome", "", "", "", "", gain.total.words)
     head = ("state", "acted on", TableColumn("baseline", "ms", 3), TableColumn("mitigated", "ms", 3))
     yield Section(
-        "Where the gain lies",
+        "Where the gain lies" if compared.gained else "Time of both arms by state",
         (
             compared.gained,
             Table((*head, "less, ms", "gain, ms"), (*rows, last)),
