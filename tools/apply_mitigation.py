@@ -164,7 +164,7 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
     if sound and len(series.rows) < 2:
         raise ToolError(OUT_OF_TIME)
     result = _result(arguments, case, series, Proof(proof.checks, proof.broke or broke), applied.heard, looks.taken)
-    return Outcome(result, artefacts(series.rows, bench.described_by(layers), bench.executor.beside))
+    return Outcome(result, artefacts(series.rows, bench.described_by(series.layers), bench.executor.beside))
 
 
 def _schedule(arguments: ApplyArguments, case: Case, mitigation: Mitigation) -> tuple[Crossover, LookAtHalf]:

@@ -94,8 +94,9 @@ class RecordedBench:
 
     @contextmanager
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> Iterator[Series]:
-        """Open a series; for pairs, deal those of the next batch."""
-        yield _Served(self, call_id, tuple(layers), RowsInMemory(), planned, pairs=self._deal())
+        """Open a series; for pairs, deal those of the next batch, with what of these layers was recorded."""
+        on = tuple(spec for spec in layers if self._changing is None or spec in self._case.layers)
+        yield _Served(self, call_id, on, RowsInMemory(), planned, pairs=self._deal())
 
     def expect(self, expected: Expected) -> None:
         """Nothing is run, so nothing is to be ended."""

@@ -180,7 +180,8 @@ class Recorder:
 
     def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> MitigationRecording:
         """Apply, prove, run the pairs, put everything back."""
-        layers = companions(case.record, columns, bool(meant_states(mitigation.key, case)))
+        beside = companions(case.record, columns, bool(meant_states(mitigation.key, case)))
+        layers = tuple(spec for spec in beside if spec in case.record.all_layers)  # only those can be read back
         block = block_of(self.asked.pairs // BATCHES, mitigation.interleavable)
         planned = pairs_in(self.asked.pairs, block)
         name = series_name(mitigation.key)
