@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -88,9 +88,9 @@ NO_LIMIT = 1 << 60
 SHARE = "cgroup.memory_share"
 
 
-def held_back(groups: Mapping[str, list[Path]]) -> Iterator[FileSource]:
+def held_back(groups: Mapping[str, list[Path]], kinds: Iterable[CgroupFile] = FILES) -> Iterator[FileSource]:
     """Find the files of the groups that have any of the keys."""
-    for kind in FILES:
+    for kind in kinds:
         folders = groups.get(kind.controller, [])
         for folder in folders if kind.upwards else folders[:1]:
             source = FileSource(folder / kind.name, partial(columns_of, kind))

@@ -16,7 +16,7 @@ from .open_files import OpenFiles
 from .opened import Opener
 from .own_tasks import BUSY_CURE, STATES, OwnTasks
 from .perf_open import refusal
-from .perf_ring import too_busy
+from .perf_ring import RingLoad
 from .region import ClockReadings, Region, before_output, between_readings, later_by, spent_looking
 from .sched_trace import SchedRings, SchedTrace
 from .throttling import GroupWatch, Throttling
@@ -47,6 +47,7 @@ class LedgerProbe(LayerProbe):
         self._ring_mib = float(layer.parameters.get("ring_mib", RING_MIB))
         self._with_stacks = bool(layer.parameters.get("stacks"))
         self._written: list[bytes] = []
+        self._load = RingLoad()
         self._pid = 0
         self._window = (0, 0)
         self._later_ns: list[float] = []
@@ -130,7 +131,7 @@ class LedgerProbe(LayerProbe):
             return self._cells(spent)
         if self._rings is None:
             return {}
-        if not self._with_stacks and (why := too_busy(self._written, self._window[1] - self._window[0])):
+        if not self._with_stacks and (why := self._load.too_much(self._written, self._window[1] - self._window[0])):
             self._rings, self._written = None, []
             self._step_down(OwnTasks(self._root, f"{why}: {BUSY_CURE}"))
             return {}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...knowledge.time_states import TimeState
 from .base import Probe
 from .perf_open import DUMMY, ENABLE_ON_EXEC, EXCLUDE_HV, EXCLUDE_KERNEL, INHERIT, SOFTWARE, refusal
-from .perf_ring import CONTEXT_SWITCH, TASKS, PerfRings, RingEvent, too_busy
+from .perf_ring import CONTEXT_SWITCH, TASKS, PerfRings, RingEvent, RingLoad
 from .process import Zombie
 from .sched_trace import RECORD, SWITCHED_OUT, Fork, SchedTrace, Switch, SwitchedIn
 from .timeline import DEAD, Timelines
@@ -99,6 +99,7 @@ class OwnTasks(Probe):
         self._zombie = Zombie(("on_cpu_ms", "run_delay_ms"))
         self._switches: OwnSwitches | None = None
         self._written: list[bytes] = []
+        self._load = RingLoad()
         self._used_ns = 0
         self._one_cpu = False
         self.rung = f"{FIRST_THREAD}: {cure}"
@@ -163,7 +164,7 @@ class OwnTasks(Probe):
         if self._switches is None:
             return None
         why = "its switches do not fit into a ring" if self._switches.full(self._written) else ""
-        if why := why or too_busy(self._written, wall_ns):
+        if why := why or self._load.too_much(self._written, wall_ns):
             self._switches, self._written, self.rung = None, [], f"{FIRST_THREAD}: {why}: {BUSY_CURE}"
             return None
         return beside(self._switches.read(self._written), first)

@@ -8,6 +8,7 @@ import os
 import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -187,14 +188,26 @@ class PerfRings:
             undo.callback(ring.close)
 
 
-def too_busy(written: Sequence[bytes], wall_ns: int) -> str:
-    """Say why what was written in a run, by CPU, costs too much; empty where it does not."""
-    writing_ns, reading_ns = WRITING_NS * max(map(len, written)), READING_NS * sum(map(len, written))
-    if writing_ns <= max(MOST_WRITING * wall_ns, SHORT_WRITING_NS) and reading_ns <= max(
-        MOST_READING * wall_ns, SHORT_READING_NS
-    ):
-        return ""
-    return (
-        f"tasks change so often that to write it down takes {writing_ns / wall_ns:.1%} of a run"
-        f" and to read it {reading_ns / 1e6:.0f} ms more"
-    )
+@dataclass
+class RingLoad:
+    """What it takes to write and to read rings, over the runs so far: one that others disturb does not count alone."""
+
+    _runs: int = 0
+    _wall_ns: int = 0
+    _writing_ns: int = 0
+    _reading_ns: int = 0
+
+    def too_much(self, written: Sequence[bytes], wall_ns: int) -> str:
+        """Count a run in, by what was written on each CPU; say why they cost too much, empty where they do not."""
+        self._runs += 1
+        self._wall_ns += wall_ns
+        self._writing_ns += WRITING_NS * max(map(len, written))
+        self._reading_ns += READING_NS * sum(map(len, written))
+        if self._writing_ns <= max(MOST_WRITING * self._wall_ns, SHORT_WRITING_NS * self._runs) and (
+            self._reading_ns <= max(MOST_READING * self._wall_ns, SHORT_READING_NS * self._runs)
+        ):
+            return ""
+        return (
+            f"tasks change so often that to write it down takes {self._writing_ns / self._wall_ns:.1%} of a run"
+            f" and to read it {self._reading_ns / self._runs / 1e6:.0f} ms more"
+        )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .cgroup import QUOTAS, THROTTLED, columns_of
+from .cgroup import QUOTAS, THROTTLED, held_back
 from .cgroup_tree import own_groups
+from .machine import FileSource
 from .sampler import SamplingProbe
 from .sysfs import read_once
 
@@ -20,38 +21,38 @@ class Throttling:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._groups: dict[tuple[int, Path], tuple[float, float]] = {}
-        """Of a file of QUOTAS in a folder, what it said first and last, in us."""
+        self._files: dict[bytes, list[FileSource]] = {}
+        """By what /proc/PROCESS/cgroup says."""
+        self._us: dict[FileSource, tuple[float, float]] = {}
+        """What each said first and last in this run."""
 
     def before(self) -> None:
         """Read those of this thread: what is put on the run is on it by now."""
-        self._groups = {}
+        self._us = {}
         self.look("thread-self")
 
     def look(self, process: str) -> None:
-        """Read those of a process, which a program may have made for itself."""
-        groups = own_groups(self._root, process)
-        for place, kind in enumerate(QUOTAS):
-            for folder in groups.get(kind.controller, ()):
-                self._read(place, folder)
+        """Read those of a process, which may have gone into a group of its own."""
+        groups = read_once(f"{self._root}/proc/{process}/cgroup") or b""
+        if groups not in self._files:
+            self._files[groups] = list(held_back(own_groups(self._root, process), QUOTAS))
+        for file in self._files[groups]:
+            self._read(file)
 
     def after(self) -> None:
         """Read what is still there again."""
-        for place, folder in list(self._groups):
-            self._read(place, folder)
+        for file in list(self._us):
+            self._read(file)
 
     @property
     def ns(self) -> int:
         """By which the groups were held back in the run, all together."""
-        return round(1e3 * sum(last - first for first, last in self._groups.values()))
+        return round(1e3 * sum(last - first for first, last in self._us.values()))
 
-    def _read(self, place: int, folder: Path) -> None:
-        kind = QUOTAS[place]
-        said = read_once(str(folder / kind.name))
-        now = columns_of(kind, said).get(THROTTLED) if said is not None else None
-        if now is not None:
-            first, _ = self._groups.get((place, folder), (now, now))
-            self._groups[place, folder] = first, now
+    def _read(self, file: FileSource) -> None:
+        said = read_once(str(file.path))
+        if said is not None and (now := file.parse(said).get(THROTTLED)) is not None:
+            self._us[file] = self._us.get(file, (now, now))[0], now
 
 
 class GroupWatch(SamplingProbe[None]):

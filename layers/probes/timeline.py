@@ -100,7 +100,7 @@ class Timelines:
 
     def _close(self, task: int, at: int, stretch: Stretch) -> None:
         if at > stretch.start and stretch.kind != "dead":
-            self.tasks[task].append(stretch._replace(end=at))
+            self.tasks[task].append(Stretch(stretch.start, at, *stretch[2:]))  # faster than _replace
 
     def _switch_out(self, event: Switch) -> None:
         task = event.out
@@ -171,7 +171,8 @@ class Timelines:
         ran = self.cpus.get(cpu, [])
         index = max(0, bisect.bisect_right(ran, start, key=lambda stretch: stretch.start) - 1)
         seen = 0
-        for stretch in ran[index:]:
+        for place in range(index, len(ran)):
+            stretch = ran[place]
             if stretch.start >= end:
                 break
             if (length := min(stretch.end, end) - max(stretch.start, start)) > 0:

@@ -16,6 +16,7 @@ from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.lanes_made import MOST_PIECES
 from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.layers.probes.perf_ring import RingLoad
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
 from vgo_agent.tools.execution.launch import Launch
@@ -31,7 +32,7 @@ def spawner():
 @pytest.fixture
 def opened(monkeypatch):
     """Opens a layer by its spec, however busy others keep the machine; the machine must have it."""
-    monkeypatch.setattr("vgo_agent.layers.probes.ledger.too_busy", lambda *_: "")
+    monkeypatch.setattr(RingLoad, "too_much", lambda *_: "")
     with ExitStack() as undo:
 
         def open_here(spec: str):

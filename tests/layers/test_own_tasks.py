@@ -16,6 +16,7 @@ from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes import perf_ring
 from vgo_agent.layers.probes.own_tasks import STATES, OwnTasks, beside, common, merged
+from vgo_agent.layers.probes.perf_ring import RingLoad
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -93,8 +94,7 @@ def test_without_root_the_states_of_a_run_add_up_to_it_and_the_layer_says_what_i
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_rung_says_the_same_of_what_it_sees(name, monkeypatch):
-    for module in ("ledger", "own_tasks"):  # however busy others keep the machine
-        monkeypatch.setattr(f"vgo_agent.layers.probes.{module}.too_busy", lambda *_: "")
+    monkeypatch.setattr(RingLoad, "too_much", lambda *_: "")  # however busy others keep the machine
     ledger, switches, times = (
         open_probe(find_layer("ledger")),
         OwnTasks(Path("/"), "", 1 << 19),
@@ -107,6 +107,8 @@ def test_each_rung_says_the_same_of_what_it_sees(name, monkeypatch):
         argv = ("/bin/sh", "-c", PROGRAMS[name])
         run = spawner.run(Launch(argv), [ledger, switches, times], on_started=started.append)
     second, third = (one.divide(started[0], run.wall_ns, 0) for one in (switches, times))
+    stopped = times.divide(started[0], run.wall_ns, run.wall_ns)
+    assert stopped == {**third, TimeState.THROTTLED: third[TimeState.QUEUE], TimeState.QUEUE: 0}
     first = {TimeState(key[7:-3]): 1e6 * float(value) for key, value in ledger.split(None).items()}
     for one in (ledger, switches):
         one.close()
@@ -139,9 +141,11 @@ def test_where_tasks_change_too_often_nothing_is_written_any_more_and_the_layer_
 
 def test_what_a_run_may_write_depends_on_its_length():
     kept = [bytes(60_000)]
-    assert not perf_ring.too_busy(kept, 40_000_000) and perf_ring.too_busy(kept, 10_000_000)
-    assert not perf_ring.too_busy([bytes(20_000)], 1_000_000), "so little costs next to nothing"
-    assert perf_ring.too_busy([bytes(60_000)] * 64, 40_000_000), "reading all CPUs takes longer than the run"
+    assert not RingLoad().too_much(kept, 40_000_000) and RingLoad().too_much(kept, 10_000_000)
+    assert not RingLoad().too_much([bytes(20_000)], 1_000_000), "so little costs next to nothing"
+    assert RingLoad().too_much([bytes(60_000)] * 64, 40_000_000), "reading all CPUs takes longer than the run"
+    load = RingLoad()
+    assert not any(load.too_much(kept, wall_ns) for wall_ns in (40_000_000, 40_000_000, 10_000_000))
 
 
 def test_while_the_first_thread_is_blocked_the_others_run_or_are_ready():
