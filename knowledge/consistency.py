@@ -28,6 +28,13 @@ def problems(factors: Mapping[str, KnownFactor], mitigations: Mapping[str, Mitig
         for key in mitigations
         if key not in named
     )
+    marks = [(mark, factor.key) for factor in factors.values() for mark in factor.marks]
+    found += (
+        f"factors/{key}.yaml: a mark of {other} asks for the same. Let one of them ask for more."
+        for place, (mark, key) in enumerate(marks)
+        for before, other in marks[:place]
+        if mark == before
+    )
     return found + list(_ties(factors))
 
 
@@ -42,8 +49,28 @@ def _of_factor(
     for name in ("confused_with", "makes"):
         if factor.key in getattr(factor, name):
             yield f"{name} names the factor itself. Remove it."
+    yield from _marks(factor)
     if not factor.mitigations:
         yield "no mitigation is named. Name at least one, even if it is advice only."
+
+
+def _marks(factor: KnownFactor) -> Iterator[str]:
+    """A mark leads to a cure, and lies in states that the factor acts on."""
+    if bool(factor.marks) != bool(factor.cure):
+        yield "marks and cure go together. Give both."
+    if factor.cure and (". " in factor.cure or not factor.cure.endswith(".")):
+        yield "cure is more or less than one sentence. Write one, with a full stop."
+    for mark in factor.marks:
+        for state in mark.states:
+            if state not in factor.acts_on:
+                yield f"a mark is of {state.value}, which acts_on does not name. Add it there, or take it out."
+        low, high = mark.timer_ms or (1.0, 2.0)
+        if not 0 < low < high:
+            yield f"timer_ms is {low:g} to {high:g}. Give two lengths in ms, the shorter first."
+        try:
+            re.compile(mark.words)
+        except re.error as error:
+            yield f"words is no regular expression ({error}). Correct it."
 
 
 def problems_of(mitigation: Mitigation) -> list[str]:

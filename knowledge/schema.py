@@ -30,9 +30,39 @@ class Entry(Frozen):
     key: Key
     name: str
     """As a person says it: `CPU migrations`."""
+
+
+class DescribedEntry(Entry):
+    """What is known of something."""
+
     description: str
     """What it is, or how it works, in a few sentences."""
     references: tuple[Citation, ...] = ()
+
+
+class LedgerMark(Frozen):
+    """What a part of the time of runs looks like where a factor made it; all that is given must hold."""
+
+    states: Annotated[tuple[TimeState, ...], Field(min_length=1)]
+    calls: tuple[str, ...] = ()
+    """System calls, one of which the program or one that it waited for was in; `page fault` is one."""
+    words: str = ""
+    """Regular expression: found in what the ledger says of it: who waited for whom, file, function, waker."""
+    timer_ms: tuple[float, float] | None = None
+    """Nearly all of its long episodes last between these."""
+    back_off_ms: tuple[float, ...] = ()
+    """Nearly all of its episodes are as long as one of these, and several of these are there."""
+    least_ms: float = 0.0
+    """Its long episodes last so long in the median."""
+    fails: tuple[str, ...] = ()
+    """It comes as often, run by run, as one of these calls fails, `fcntl EAGAIN`; `*` stands for any text."""
+    as_often: bool = False
+    """Slow runs have as many episodes as fast ones: each lasts longer."""
+
+    @property
+    def criteria(self) -> int:
+        """How much is asked for beside the state: the mark that asks for more says more."""
+        return sum(bool(value) for name, value in self if name != "states")
 
 
 class SignalPosition(NamedTuple):
@@ -44,7 +74,7 @@ class SignalPosition(NamedTuple):
     """Among the signals."""
 
 
-class KnownFactor(Entry):
+class KnownFactor(DescribedEntry):
     """Something in the system that goes with slow runs."""
 
     signals: tuple[str, ...] = ()
@@ -58,10 +88,19 @@ class KnownFactor(Entry):
     """Factors that come with this one, since it makes them; where their columns go together, it is the one named."""
     acts_on: tuple[TimeState, ...] = ()
     """States of a run's time that it can make longer, as the time ledger names them; empty: any."""
+    marks: tuple[LedgerMark, ...] = ()
+    """By which a part of the time ledger is recognised as this factor's, whether or not a counter shows it."""
+    cure: str = ""
+    """What a user does about it, in one sentence."""
     actionable: Annotated[int, Field(ge=0, le=10)]
     """How directly a user can act on it; names a cluster of collinear columns."""
     mitigations: tuple[Key, ...] = ()
     """In the order to try them."""
+
+    @property
+    def hidden(self) -> bool:
+        """Neither a counter nor the time ledger shows it: it is found only by trying its mitigations."""
+        return not (self.signals or self.marks)
 
     def place(self, column: str) -> SignalPosition | None:
         """Find the column among the signals, by its name before any pattern; None where nothing stands for it.
@@ -76,7 +115,7 @@ class KnownFactor(Entry):
         return None if first is None else SignalPosition(True, first)
 
 
-class Mitigation(Entry):
+class Mitigation(DescribedEntry):
     """One thing to try, with how it is applied, proved and put back."""
 
     scope: Scope

@@ -11,14 +11,14 @@ from pydantic import RootModel
 
 from .errors import VgoError
 from .files import read_model
-from .schema import Entry
+from .schema import DescribedEntry
 from .time_states import TimeState
 
 HERE = Path(__file__).parent
 FILE = "states.yaml"
 
 
-class KnownState(Entry):
+class KnownState(DescribedEntry):
     """A state of the time of a run."""
 
     key: TimeState

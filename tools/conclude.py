@@ -176,6 +176,7 @@ def _in_states(ledger: Ledger, states: Iterable[StateShare]) -> tuple[Located, .
             gap_interval=one.gap_interval,
             share=one.share,
             what=largest.words if (largest := ledger.cause_of(one.state)) else "",
+            recognised=largest.recognised if largest else None,
         )
         for one in states
     )

@@ -143,11 +143,11 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
 
 
 def uncounted(case: Case, ledger: Ledger | None = None) -> tuple[str, ...]:
-    """Factors without any signal that a process can be rid of here, the most actionable first.
+    """Factors that nothing shows and that a process can be rid of here, the most actionable first.
 
     Where a ledger says which states of the time matter, only those that act on one.
     """
-    without = [factor for factor in case.knowledge.factors.values() if not factor.signals]
+    without = [factor for factor in case.knowledge.factors.values() if factor.hidden]
     if ledger is not None and ledger.material:
         without = [factor for factor in without if not factor.acts_on or ledger.held_by(factor.acts_on)]
     without.sort(key=lambda factor: (-factor.actionable, factor.key))

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from ..knowledge.shape import Frozen, is_empty
+from ..knowledge.shape import Frozen, is_empty, is_none
 from ..knowledge.time_states import TimeState
 from .claim import Claim, TooFew
+from .ledger.recognise import RecognisedFactor
 from .statistics.values import IntervalEstimate
 
 
@@ -31,6 +32,8 @@ class Located(Frozen):
     """Of the variance."""
     what: str = ""
     """Call, file and who was waited for, of the largest part."""
+    recognised: RecognisedFactor | None = Field(default=None, exclude_if=is_none)
+    """What that is known to look like."""
 
 
 class Found(Frozen):

@@ -86,7 +86,8 @@ def _part(part: Found) -> str:
 
 
 def _place(part: Located) -> str:
-    what = f": {part.what}" if part.what else ""
+    known = f", as {_within(part.recognised.name)} looks" if part.recognised else ""
+    what = f": {part.what}{known}" if part.what else ""
     low, high = part.gap_interval.low, part.gap_interval.high
     return f"{part.name} ({part.gap_ms:.3g} ms [{low:.3g}, {high:.3g}], {100 * part.share:.2g} % of the variance{what})"
 
@@ -303,6 +304,7 @@ def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[s
     if openings.by_hand:
         names = ", ".join(openings.by_hand)
         yield f"Try by hand what the tool cannot do, with the steps in the report under “Not tried”: {names}."
+    yield from dict.fromkeys(part.recognised.words for part in _held(cause) if part.recognised)
     match cause:
         case Explained():
             yield "Going together is not causing: if every remedy fails, suspect what else moves with the factor."
@@ -310,6 +312,13 @@ def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[s
             yield from _after_nothing(openings)
         case _:
             assert_never(cause)
+
+
+def _held(cause: Explained | NotVisible) -> tuple[Located, ...]:
+    """States in which slow runs spend more time, of what is found too."""
+    if isinstance(cause, NotVisible):
+        return cause.held
+    return tuple(one for part in cause.parts for one in (part.held[:1] if isinstance(part, Found) else (part,)))
 
 
 def _after_nothing(openings: Openings) -> Iterator[str]:

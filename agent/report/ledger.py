@@ -152,4 +152,5 @@ def _left(shares: VarianceShares) -> Iterator[str]:
 def _cause(one: LedgerCause) -> str:
     each = f"; {number(one.episodes_slow, 2)} a slow run, {number(one.episodes_fast, 2)} a fast one"
     long = f", {number(one.median_ms, 3)} ms each" if one.median_ms is not None else ""
-    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.words}{each}{long}"
+    known = f". This is how it looks: {one.recognised.words}" if one.recognised else ""
+    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.words}{each}{long}{known}"

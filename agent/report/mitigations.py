@@ -301,7 +301,7 @@ def suspects(evidence: Evidence) -> tuple[tuple[KnownFactor, Sequence[Mitigation
         return ()
     factors = evidence.run.knowledge.factors.values()
     hidden = [factor for factor in factors if not any(map(factor.place, evidence.columns))]
-    hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
+    hidden.sort(key=lambda factor: (not factor.hidden, -factor.actionable))
     seen = {batch.applied.mitigation for batch in evidence.batches}
     found = ((factor, _ready(factor, evidence, seen)) for factor in hidden)
     return tuple(islice((one for one in found if one[1]), MOST_SUSPECTS))

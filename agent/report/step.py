@@ -6,9 +6,11 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ...knowledge.loader import load
 from ...tools.base import Result
 from ...tools.document import Block, Command, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
@@ -49,6 +51,11 @@ class StepResult:
     """Ctrl-C, or the exit that a signal asked for; what was measured until then counts."""
     folder: Path
 
+    @cached_property
+    def ledger(self) -> Ledger | None:
+        """Where the milliseconds went, if the runs tell."""
+        return ledger_of(_runs(self), self.run.subject, self.run.limits.seed, load().factors)
+
     @property
     def answer(self) -> Mapping[str, Any]:
         """Its numbers without the rows."""
@@ -78,7 +85,7 @@ def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
 
 
 def _ledger(stepped: StepResult) -> dict[str, Any]:
-    found = ledger_in(stepped) if isinstance(stepped.result, ProfileResult) else None
+    found = stepped.ledger if isinstance(stepped.result, ProfileResult) else None
     return {"ledger": found.model_dump(mode="json")} if found else {}
 
 
@@ -120,7 +127,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     yield Facts(statistics(profiled.outcome, log_sd_interval(counted), subject.unit))
     yield _histogram(counted, subject.unit, fancy)
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
-    found = ledger_in(stepped)
+    found = stepped.ledger
     yield from ledger.section(found, _bars(stepped, found))
     yield Note(NO_LEDGER if found is None and {STACKS, LEDGER} & set(profiled.layers) else "")
     if found is not None and any(f"{STACKS}.lanes" in row for row in stepped.rows):
@@ -132,11 +139,6 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     rest = ((f"... and {more} more", "(--json)"),) if more > 0 else ()
     yield Section("Not shown here", (Facts((*hidden[:MOST_HIDDEN], *rest)),))
     yield from map(Note, (*factors.of_profile(profiled), *factors.missing_cells(stepped.rows)))
-
-
-def ledger_in(stepped: StepResult) -> Ledger | None:
-    """Where the milliseconds went, if the runs tell."""
-    return ledger_of(_runs(stepped), stepped.run.subject, stepped.run.limits.seed)
 
 
 def _runs(stepped: StepResult) -> RunTable:

@@ -1,16 +1,19 @@
-"""What a material state was made of: calls, files, peers and functions, and timers that are known by their length."""
+"""What a material state was made of: calls, files, peers and functions, and the factors that they show."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from pydantic import Field
 
-from ...knowledge.time_states import ON_CPU_KINDS, TimeState
+from ...knowledge.schema import KnownFactor
+from ...knowledge.shape import is_none
+from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState
 from ...layers.probes.opened import OpenedRun
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
+from .recognise import PartSeen, RecognisedFactor, recognised, timer_ms
 from .split import own_samples, parts_of
 
 LEAST_SHARE = 0.05
@@ -19,27 +22,6 @@ MOST = 4
 """Parts of a state that are named."""
 FEWEST_SAMPLES = 20
 """Of all runs: where a function has fewer, a run more or less makes the difference."""
-LONG, ALIKE, NEAR, NEAR_MS, FEWEST = 0.2, 0.6, 0.1, 0.06, 6
-"""Episodes longer than this share of the longest, of which so many lie within so much of their median: a timer."""
-
-
-class Quantum(NamedTuple):
-    """A length that a timer of the system is known by."""
-
-    low_ms: float
-    high_ms: float
-    states: tuple[TimeState, ...]
-    words: str
-
-
-WAITS_OF_NETWORK = (TimeState.SOCKET, TimeState.POLL, TimeState.BLOCKED)
-QUANTA = (
-    Quantum(39.5, 46, WAITS_OF_NETWORK, "40 ms: a delayed ACK that waits for Nagle's algorithm"),
-    Quantum(199, 212, WAITS_OF_NETWORK, "200 ms: a TCP retransmission, or the longest delayed ACK"),
-    Quantum(995, 1060, WAITS_OF_NETWORK, "1 s: the retransmission of a SYN"),
-    Quantum(2990, 3200, WAITS_OF_NETWORK, "3 s: the second retransmission of a SYN"),
-    Quantum(4990, 5200, WAITS_OF_NETWORK, "5 s: the time-out of a resolver"),
-)
 
 
 class LedgerCause(FiniteResult):
@@ -61,6 +43,8 @@ class LedgerCause(FiniteResult):
     """Of the long episodes."""
     timer: str
     """What their length says, if it says anything."""
+    recognised: RecognisedFactor | None = Field(default=None, exclude_if=is_none)
+    """What is known to look like this."""
 
     @property
     def words(self) -> str:
@@ -68,15 +52,19 @@ class LedgerCause(FiniteResult):
         return "; ".join(filter(None, (self.via, self.what, self.timer)))
 
 
-def causes(opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray) -> tuple[LedgerCause, ...]:
-    """The parts of a state by the gap that they hold, the largest first."""
+def causes(
+    opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray, factors: Iterable[KnownFactor]
+) -> tuple[LedgerCause, ...]:
+    """The parts of a state by the gap that they hold, the largest first; `factors` are recognised in them."""
     gap = time_ms[slow].mean() - time_ms[~slow].mean()
     parts = _of_functions if state in ON_CPU_KINDS else _of_parts
-    found = sorted(parts(opened, state, time_ms, slow), key=lambda one: -abs(one.gap_ms))
+    found = sorted(parts(opened, state, time_ms, slow, tuple(factors)), key=lambda one: -abs(one.gap_ms))
     return tuple(one for one in found if abs(one.gap_ms) >= LEAST_SHARE * abs(gap))[:MOST]
 
 
-def _of_parts(opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray) -> Iterator[LedgerCause]:
+def _of_parts(
+    opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray, factors: Sequence[KnownFactor]
+) -> Iterator[LedgerCause]:
     for (own, what, via), ms in parts_of(opened).items():
         if own.value != state or not what:
             continue
@@ -85,7 +73,8 @@ def _of_parts(opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow
         ]
         episodes = np.array([sum(part.episodes for part in run) for run in there])
         lengths = np.array([length for run in there for part in run for length in part.longest_ms])
-        long = lengths[lengths > LONG * lengths.max(initial=0.0)]
+        part = PartSeen(state, f"{via} < {what}", lengths, episodes, [run.failed for run in opened], slow)
+        long, alike_ms = part.long_ms, timer_ms(part.long_ms)
         yield LedgerCause(
             state=state,
             what=what,
@@ -94,12 +83,13 @@ def _of_parts(opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow
             episodes_slow=float(episodes[slow].mean()),
             episodes_fast=float(episodes[~slow].mean()),
             median_ms=float(np.median(long)) if long.size else None,
-            timer=timer(own, long),
+            timer=f"nearly all last {alike_ms:.3g} ms" if alike_ms is not None and state in WAITS else "",
+            recognised=recognised(part, factors),
         )
 
 
 def _of_functions(
-    opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray
+    opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray, factors: Sequence[KnownFactor]
 ) -> Iterator[LedgerCause]:
     """A sample stands for as much of the exact time on a CPU as there are samples in the run."""
     sampled = [Counter[tuple[str, str, str]]() for _ in opened]
@@ -112,15 +102,18 @@ def _of_functions(
     pooled = sum(sampled, Counter[tuple[str, str, str]]())
     for function, what, via in sorted(key for key, samples in pooled.items() if samples >= FEWEST_SAMPLES):
         counts = np.array([count[function, what, via] for count in sampled], dtype=np.float64)
+        named = f"{function}, {what}"
+        part = PartSeen(state, f"{via} < {named}", np.empty(0), counts, [run.failed for run in opened], slow)
         yield LedgerCause(
             state=state,
-            what=f"{function}, {what}",
+            what=named,
             via=via,
             **_divided(total * counts / every, time_ms, slow),
             episodes_slow=float(counts[slow].mean()),
             episodes_fast=float(counts[~slow].mean()),
             median_ms=None,
             timer="",
+            recognised=recognised(part, factors),
         )
 
 
@@ -130,14 +123,3 @@ def _divided(ms: FloatArray, time_ms: FloatArray, slow: BoolArray) -> dict[str, 
         "gap_ms": float(ms[slow].mean() - ms[~slow].mean()),
         "share": float((ms - ms.mean()) @ centred / (centred @ centred)),
     }
-
-
-def timer(state: TimeState, long_ms: FloatArray) -> str:
-    """What episodes of nearly one length say; empty where their lengths differ, or are too few."""
-    if long_ms.size < FEWEST:
-        return ""
-    median = float(np.median(long_ms))
-    if np.mean(np.abs(long_ms - median) < NEAR * median + NEAR_MS) < ALIKE:
-        return ""
-    known = (one.words for one in QUANTA if one.low_ms <= median <= one.high_ms and state in one.states)
-    return next(known, f"nearly all last {median:.3g} ms" if state is TimeState.SLEEP else "")

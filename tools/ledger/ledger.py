@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
+from ...knowledge.schema import KnownFactor
 from ...knowledge.time_states import TimeState, measured_as
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
@@ -84,23 +86,28 @@ class Ledger(FiniteResult):
         return next((one for one in self.causes if one.state == state), None)
 
 
-def ledger_of(table: RunTable, subject: Subject, seed: int) -> Ledger | None:
-    """Make the ledger of the runs that carry one, with stacks where there are some; None where there is none."""
+def ledger_of(
+    table: RunTable, subject: Subject, seed: int, factors: Mapping[str, KnownFactor] = MappingProxyType({})
+) -> Ledger | None:
+    """Make the ledger of the runs that carry one, with stacks where there are some; None where there is none.
+
+    `factors` are recognised in what the states were made of.
+    """
     found = ((layer, split_runs(table, layer, subject)) for layer in (STACKS, LEDGER))
-    made = (ledger_of_split(layer, split, seed) for layer, split in found if split is not None)
+    made = (ledger_of_split(layer, split, seed, factors.values()) for layer, split in found if split is not None)
     return next((ledger for ledger in made if ledger is not None), None)
 
 
-def ledger_of_split(layer: str, split: SplitRuns, seed: int) -> Ledger | None:
+def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[KnownFactor] = ()) -> Ledger | None:
     """Make the ledger of runs that a layer has split; None where they are too few or do not vary."""
     divided = shares(split.time_ms, split.states, seed)
     if divided is None:
         return None
     slow, _ = slow_runs(split.time_ms)
     net = _net(split, divided, seed)
-    found = _causes(split, divided, without=bool(net))
+    found = _causes(split, divided, factors, without=bool(net))
     if net is not None:
-        found += _causes(without_others(split), net)
+        found += _causes(without_others(split), net, factors)
     return Ledger(
         layer=layer,
         whole=split.whole,
@@ -114,11 +121,13 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int) -> Ledger | None:
     )
 
 
-def _causes(split: SplitRuns, divided: VarianceShares, without: bool = False) -> list[LedgerCause]:
+def _causes(
+    split: SplitRuns, divided: VarianceShares, factors: Iterable[KnownFactor], without: bool = False
+) -> list[LedgerCause]:
     """Of material states; `without`: of waiting behind others alone, since the rest is looked at without it."""
     slow, _ = slow_runs(split.time_ms)
     states = [one.state for one in divided.material if not without or one.state == TimeState.QUEUE_OTHERS]
-    return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow)]
+    return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow, factors)]
 
 
 def without_others(split: SplitRuns) -> SplitRuns:

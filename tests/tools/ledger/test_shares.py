@@ -5,8 +5,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.knowledge.time_states import TimeState
-from vgo_agent.tools.ledger.causes import timer
 from vgo_agent.tools.ledger.shares import shares
 
 
@@ -42,12 +40,3 @@ def test_the_state_that_varies_is_material_and_one_that_does_not_is_not():
 def test_of_runs_that_do_not_vary_or_are_few_nothing_is_said():
     assert shares(np.full(30, 5.0), {"user": np.full(30, 5.0)}, seed=1) is None
     assert shares(np.arange(7.0), {"user": np.arange(7.0)}, seed=1) is None
-
-
-def test_waits_of_one_length_are_named_by_the_timer_that_has_it():
-    near_40 = np.random.default_rng(1).normal(41, 0.5, 12)
-    assert "delayed ACK" in timer(TimeState.SOCKET, near_40)
-    assert "1 s" in timer(TimeState.SOCKET, np.full(8, 1020.0))
-    assert timer(TimeState.SOCKET, np.geomspace(10, 100, 12)) == ""
-    assert timer(TimeState.SOCKET, near_40[:3]) == ""
-    assert timer(TimeState.SLEEP, np.full(8, 20.06)) == "nearly all last 20.1 ms"

@@ -1,0 +1,84 @@
+"""Parts of a ledger are recognised by what the knowledge base says of them, and by nothing less."""
+
+import numpy as np
+import pytest
+
+from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.ledger.recognise import PartSeen, recognised
+
+FACTORS = load().factors.values()
+SLOW = np.arange(20) >= 12
+NEAR_40 = np.random.default_rng(1).normal(41, 0.5, 12)
+BACK_OFF = np.tile([1.06, 2.07, 5.08, 10.1], 5)
+COUNTS = np.where(SLOW, 6.0, 1.0)
+
+
+def key_of(state, words, lengths_ms=(), episodes=COUNTS, failed=None):
+    """The key of what is recognised; empty where nothing is."""
+    runs = failed if failed is not None else [{} for _ in SLOW]
+    found = recognised(PartSeen(state, words, np.array(lengths_ms, dtype=float), episodes, runs, SLOW), FACTORS)
+    return found.factor if found else ""
+
+
+def failing(call, counts=COUNTS):
+    return [{"newfstatat ENOENT": 40, call: int(count)} for count in counts]
+
+
+@pytest.mark.parametrize(
+    ("factor", "state", "words", "lengths"),
+    [
+        ("delayed_acknowledgements", "socket", " < client: recvfrom(socket:[7])", NEAR_40),
+        (
+            "delayed_acknowledgements",
+            "socket",
+            " < client: recvfrom(socket:[7]), woken by the timer of a delayed ACK",
+            [],
+        ),
+        ("network_loss", "socket", " < client: recvfrom(socket:[7])", np.full(8, 204.0)),
+        ("accept_queue", "socket", " < client: connect(socket:[7])", np.full(8, 1020.0)),
+        ("accept_queue", "socket", " < client: connect(socket:[7])", [1020.0]),
+        ("resolver_timeout", "poll", " < client: poll", np.full(8, 5003.0)),
+        ("", "socket", " < client: recvfrom(socket:[7])", np.geomspace(10, 100, 12)),
+        ("", "socket", " < client: recvfrom(socket:[7])", NEAR_40[:3]),
+        ("blocking_waits", "sleep", "client waits in poll for server < server: clock_nanosleep", [15.0]),
+        ("lock_retries", "sleep", " < python: clock_nanosleep", BACK_OFF),
+        ("", "sleep", " < python: clock_nanosleep", np.random.default_rng(2).uniform(1, 100, 40)),
+        ("file_locks", "file_lock", " < apt: fcntl(/var/lib/lock)", [30.0]),
+        ("file_locks", "user", "a waits in flock(/x) for b < b", []),
+        ("journal_commits", "peer_on_cpu", "db waits in fdatasync(/x) for jbd2/vda1-8 < jbd2/vda1-8", []),
+        ("synchronous_writes", "disk", " < db: fdatasync(/x)", [4.0]),
+        ("directory_locks", "kernel_lock", " < make: renameat2", [4.0]),
+        ("page_cache_misses", "disk", " < sort: read(/data/in)", [4.0]),
+        ("major_faults", "disk", " < sort: page fault", [4.0]),
+        ("dirty_writeback", "write_throttle", " < cp: write(/x)", [90.0]),
+        ("copy_on_write", "page_fault", " < do_wp_page, redis", []),
+        ("huge_page_clearing", "page_fault", " < do_huge_pmd_anonymous_page, thp", []),
+        ("page_faults", "page_fault", " < do_anonymous_page, trim", []),
+        ("spin_waits", "user", " < gomp_team_barrier_wait_end in libgomp.so.1.0.0, solve", []),
+        ("", "user", " < main in gompertz, gompertz", []),
+        ("priority_inversion", "queue_others", "a waits in futex for b < behind make", [4.0]),
+        ("other_processes", "queue_others", " < behind make", [4.0]),
+        ("kernel_threads", "queue_others", " < behind kworker/0:1", [4.0]),
+        ("softirq_network", "interrupt", " < net_rx_action, solve", []),
+        ("cpu_throttling", "throttled", " < solve, by its CPU quota", [60.0]),
+        ("cpu_throttling", "queue_nobody", " < behind nobody", [60.0]),
+        ("", "queue_nobody", " < behind nobody", [0.02]),
+        ("slow_output", "peer_on_cpu", "a waits in write(pipe:[3]) for tee < tee", []),
+    ],
+)
+def test_a_part_is_recognised_by_its_call_its_length_or_its_function(factor, state, words, lengths):
+    assert key_of(state, words, lengths) == factor
+
+
+def test_a_loop_that_tries_again_is_told_from_sleeps_by_the_call_that_fails_as_often():
+    words = " < worker: clock_nanosleep"
+    assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED")) == "retry_loops"
+    assert key_of("sleep", words, [3.0], failed=failing("fcntl EAGAIN")) == "lock_retries"
+    assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED", COUNTS[::-1])) == ""
+    assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED", 3 * COUNTS)) == ""
+
+
+def test_as_many_sleeps_that_last_longer_are_late_timers():
+    many = np.full(SLOW.size, 60.0)
+    assert key_of("sleep", " < poller: clock_nanosleep", np.full(12, 0.9), many) == "timer_latency"
+    assert key_of("sleep", " < poller: clock_nanosleep", np.full(12, 0.9), many * (1 + SLOW)) == ""
