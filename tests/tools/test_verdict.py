@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.tools.claim import Claim, TooFew
+from vgo_agent.tools.ledger.recognise import RecognisedFactor
 from vgo_agent.tools.statistics.values import IntervalEstimate
 from vgo_agent.tools.verdict import (
     CAUSES,
@@ -59,11 +60,13 @@ ASLEEP = Located(
     share=0.92,
     what="python3: clock_nanosleep",
 )
+RETRIED = RecognisedFactor(factor="retry_loops", name="Polling", cure="Wait for the event itself.")
 PARTS: list[tuple[Found | Located, ...]] = [
     (HOPS,),
     (HOPS, Found(factor="page_faults", name="Page faults", column="minor_faults", auc=0.8, p_value=0.02, fell=True)),
     (Found(factor="memory_layout", name="Memory layout"),),
     (ASLEEP,),
+    (ASLEEP.model_copy(update={"recognised": RETRIED}),),
     (HOPS, ASLEEP),
 ]
 CAUSE: list[Cause] = [
@@ -176,3 +179,10 @@ def test_the_readme_says_of_each_remedy_what_the_source_does(one: Any) -> None:
 @pytest.mark.parametrize("one", [Steady, Unusable], ids=lambda one: one.__name__)
 def test_the_readme_says_of_the_rest_what_the_source_does(one: Any) -> None:
     assert f"| `{one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
+
+
+def test_what_a_state_was_recognised_as_stands_in_the_headline_and_its_cure_comes_first() -> None:
+    parts = (ASLEEP.model_copy(update={"recognised": RETRIED}),)
+    verdict = Diagnosis(cause=Explained(parts=parts), remedy=NotTried(why="none is known"), evidence=())
+    assert "python3: clock_nanosleep, as polling looks" in headline(verdict)
+    assert next_steps(verdict, Openings())[0] == "Polling: Wait for the event itself (`vgo-agent explain retry_loops`)."

@@ -32,7 +32,7 @@ class RecognisedFactor(FiniteResult):
     @property
     def words(self) -> str:
         """Name it, say what to do, and where more is told."""
-        return f"{self.name}. {self.cure} (vgo-agent explain {self.factor})"
+        return f"{self.name}: {self.cure.rstrip('.')} (`vgo-agent explain {self.factor}`)."
 
 
 class PartSeen(NamedTuple):
