@@ -101,6 +101,9 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
             (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts
         )
     )
+    if ledger.changed:
+        names = ", ".join(state_words(state) for state in ledger.changed)
+        yield Note(f"Runs in which stacks were kept spend another time {names}: that changed the program; left out.")
     if ledger.left_out:
         yield Note(f"{ledger.left_out} runs could not be split and are left out.")
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
+from pydantic import Field
 
 from ...knowledge.schema import KnownFactor
-from ...knowledge.time_states import TimeState, measured_as
+from ...knowledge.shape import is_empty
+from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState, measured_as
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..subject import Subject
 from .causes import LedgerCause, causes
-from .shares import StateShare, VarianceShares, shares, slow_runs
+from .shares import MATERIAL, StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SplitRuns, split_runs
 
 MOST_RESIDUAL, LEAST_MS = 0.01, 0.05
@@ -58,6 +60,8 @@ class Ledger(FiniteResult):
     """Of material states."""
     counts: tuple[CallCount, ...]
     """Failed calls, tasks started and moves to another CPU, where slow and fast runs differ in them."""
+    changed: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    """States whose gap is another one in runs in which stacks were kept: these are left out."""
 
     @property
     def material(self) -> tuple[StateShare, ...]:
@@ -89,13 +93,39 @@ class Ledger(FiniteResult):
 def ledger_of(
     table: RunTable, subject: Subject, seed: int, factors: Mapping[str, KnownFactor] = MappingProxyType({})
 ) -> Ledger | None:
-    """Make the ledger of the runs that carry one, with stacks where there are some; None where there is none.
+    """Make the ledger of the runs that carry one; None where there is none.
 
-    `factors` are recognised in what the states were made of.
+    Of those with stacks where there are some, unless the same states have other gaps in runs without: then keeping the
+    stacks has changed the program. `factors` are recognised in what the states were made of.
     """
-    found = ((layer, split_runs(table, layer, subject)) for layer in (STACKS, LEDGER))
-    made = (ledger_of_split(layer, split, seed, factors.values()) for layer, split in found if split is not None)
-    return next((ledger for ledger in made if ledger is not None), None)
+    with_stacks, alone = split_runs(table, STACKS, subject), split_runs(table, LEDGER, subject, without=STACKS)
+    opened = ledger_of_split(STACKS, with_stacks, seed, factors.values()) if with_stacks else None
+    plain = ledger_of_split(LEDGER, alone, seed) if alone else None
+    if opened is None or with_stacks is None or plain is None:
+        return opened or plain
+    whole = shares(with_stacks.time_ms, coarse(with_stacks.states), seed)
+    changed = tuple(
+        one.state for one in plain.shares.states if whole and _apart(one, whole.state(one.state), plain.shares.gap_ms)
+    )
+    return plain.model_copy(update={"changed": changed}) if changed else opened
+
+
+def coarse(states: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Add up what only stacks tell apart."""
+    found = dict[str, FloatArray]()
+    for name, values in states.items():
+        state = TimeState(name)
+        part = TimeState.ON_CPU if state in ON_CPU_KINDS else TimeState.BLOCKED if state in WAITS else state
+        found[part] = found.get(part, 0.0) + values
+    return found
+
+
+def _apart(one: StateShare, other: StateShare | None, gap_ms: float) -> bool:
+    """Tell whether neither the gap nor the share of a state that matters can be the same: no 95 % interval meets."""
+    if other is None or max(one.gap_ms, other.gap_ms) < MATERIAL * abs(gap_ms):
+        return False
+    intervals = (one.gap_interval, other.gap_interval), (one.share_interval, other.share_interval)
+    return all(max(first.low, second.low) > min(first.high, second.high) for first, second in intervals)
 
 
 def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[KnownFactor] = ()) -> Ledger | None:

@@ -53,8 +53,10 @@ class SplitRuns:
         return residual
 
 
-def split_runs(table: RunTable, layer: str, subject: Subject, condition: str = BASELINE) -> SplitRuns | None:
-    """Read what a layer has split; None where it has split nothing."""
+def split_runs(
+    table: RunTable, layer: str, subject: Subject, condition: str = BASELINE, without: str = ""
+) -> SplitRuns | None:
+    """Read what a layer has split, in runs `without` another one; None where it has split nothing."""
     ms_each = subject.ns_each / 1e6
     names = [state.value for state in MEASURED if f"{layer}.{state}_ms" in table.names]
     if not names:
@@ -62,7 +64,8 @@ def split_runs(table: RunTable, layer: str, subject: Subject, condition: str = B
     columns = np.array([table.column(f"{layer}.{name}_ms", condition) for name in names])
     region = np.array(table.text(f"{layer}.region", condition) if f"{layer}.region" in table.names else [])
     wall = 1e3 * table.column("wall_s", condition)
-    split = np.isfinite(columns).all(axis=0)
+    on = [(layers or "").split("+") for layers in table.text("layers", condition)]
+    split = np.isfinite(columns).all(axis=0) & np.array([without not in layers for layers in on])
     part = split & (region != "run") if region.size else np.zeros_like(split)
     whole = not ms_each or part.sum() < (1 - MOST_WITHOUT) * split.sum()
     kept = split if whole and not part.any() else split & ~part if whole else part
@@ -75,7 +78,7 @@ def split_runs(table: RunTable, layer: str, subject: Subject, condition: str = B
     divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
     states = {**divided, **states}
     seen = {name: values for name, values in states.items() if values.any()}
-    tried = sum(layer in layers.split("+") for layers in table.text("layers", condition) if layers)
+    tried = sum(layer in layers and without not in layers for layers in on)
     timed = ms_each * table.column("outcome", condition)[kept] if ms_each else None
     fits = subject.metric is None or not whole or follows(time[kept], timed)
     packed = table.text(f"{layer}.lanes", condition) if f"{layer}.lanes" in table.names else []

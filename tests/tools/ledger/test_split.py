@@ -35,3 +35,28 @@ def test_a_whole_run_stands_for_the_part_that_a_metric_times_only_if_it_follows_
     assert found is not None and found.whole
     assert found.fits != set_up_goes_with_it
     assert [one.state for one in found.material] == ([] if set_up_goes_with_it else ["blocked"])
+
+
+@pytest.mark.parametrize("looking_changes_it", [False, True])
+def test_where_stacks_change_the_program_its_runs_without_them_tell(looking_changes_it):
+    chance = np.random.default_rng(4)
+    rows = []
+    for place in range(2 * RUNS):
+        opened, slow = place % 2 == 1, chance.random() < 0.5
+        asleep, busy = 20 * slow + chance.normal(5, 0.3), chance.normal(30, 0.3)
+        if looking_changes_it and opened:
+            asleep, busy = chance.normal(5, 0.3), busy + 20 * slow
+        key = "stacks" if opened else "ledger"
+        rows.append(
+            {
+                **{"order": place, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0},
+                **{"outcome": (asleep + busy) / 1e3, "wall_s": (asleep + busy) / 1e3, "failure": ""},
+                **{"layers": "process+ledger+stacks" if opened else "process+ledger"},
+                **{f"{key}.sleep_ms" if opened else f"{key}.blocked_ms": asleep, f"{key}.on_cpu_ms": busy},
+            }
+        )
+    subject = Subject(command=("x",), argv=("x",), directory="/")
+    found = ledger_of(read_runs(write_runs(rows), "t.csv"), subject, seed=1)
+    assert found is not None
+    assert (found.layer, found.changed) == (("ledger", ("blocked", "on_cpu")) if looking_changes_it else ("stacks", ()))
+    assert [one.state for one in found.material] == ["blocked" if looking_changes_it else "sleep"]
