@@ -3,6 +3,8 @@
 `python benchmarks/ledger.py cost`: CPU time and wall time of six programs with a layer on over without, in turns.
 `python benchmarks/ledger.py cases FOLDER --save`: the workloads that come along, and the programs of a folder whose
 states are known (`STATES`); 30 runs each, by `vgo-agent measure --ledger`.
+`python benchmarks/ledger.py nulls --rounds 20 --save`: series of programs that do the same work in each run, or draw
+it: what the ledger claims beyond the program's own time on a CPU.
 """
 
 from __future__ import annotations
@@ -15,16 +17,19 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vgo_agent.evals.workloads.registry import missing, subject_of, surrounded, workloads
+from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import Probe
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.ledger.ledger import Ledger
 
 PAGE = Path(__file__).parents[1] / "docs/ledger.md"
 PYTHON = (sys.executable, "-S", "-c")
@@ -89,6 +94,21 @@ STATES: Mapping[str, tuple[str, ...]] = {
 }
 """The state that holds the largest share, by the mechanism of the program; any of them where there are several."""
 METRIC = "time: ([0-9.]+)"
+TIMED = "import time, random\ns = time.perf_counter()\n{}\nprint('time:', time.perf_counter() - s)"
+NULLS: Mapping[str, tuple[str, ...]] = {
+    name: (*PYTHON, TIMED.format(work))
+    for name, work in {
+        "the same loop": "for _ in range(300000): pass",
+        "the same sleep": "time.sleep(.02)",
+        "a loop, uniform": "for _ in range(random.randrange(100000, 500000)): pass",
+        "a loop, exponential": "for _ in range(int(random.expovariate(1 / 300000))): pass",
+        "a loop, of two lengths": "for _ in range(random.choice((200000, 400000))): pass",
+    }.items()
+}
+"""Steady, or of drawn work."""
+OWN = frozenset({TimeState.USER, TimeState.ON_CPU})
+OTHERS = frozenset({TimeState.QUEUE_OTHERS, TimeState.INTERRUPT})
+"""Doing of other programs, which a shared machine has."""
 
 
 class Judged(NamedTuple):
@@ -113,18 +133,23 @@ class Judged(NamedTuple):
 def main() -> None:
     """Measure, print and perhaps save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("cost", "cases"))
+    parser.add_argument("what", choices=("cost", "cases", "nulls"))
     parser.add_argument("folder", nargs="?", type=Path, help="programs of other people's cases, built")
-    parser.add_argument("--rounds", type=int, default=21, help="runs of each arm of the cost")
+    parser.add_argument("--rounds", type=int, default=21, help="runs of each arm of the cost; series of each null")
     parser.add_argument("--only", action="append", help="only this case; repeatable")
     parser.add_argument("--save", action="store_true", help=f"write {PAGE.relative_to(PAGE.parents[1])}")
     asked = parser.parse_args()
-    lines = list(cost(asked.rounds) if asked.what == "cost" else cases(asked.folder, asked.only or ()))
+    tables = {"cost": lambda: cost(asked.rounds), "cases": lambda: cases(asked.folder, asked.only or ())}
+    lines = list({**tables, "nulls": lambda: nulls(asked.rounds)}[asked.what]())
     text = "\n".join(lines) + "\n"
     print(text)
     if asked.save:
         mark = f"<!-- {asked.what} -->\n"
-        before = PAGE.read_text() if PAGE.exists() else "# The ledger, measured\n\n<!-- cost -->\n<!-- cases -->\n"
+        before = (
+            PAGE.read_text()
+            if PAGE.exists()
+            else "# The ledger, measured\n\n<!-- cost -->\n<!-- cases -->\n<!-- nulls -->\n"
+        )
         head, _, rest = before.partition(mark)
         following = rest[rest.index("<!-- ") :] if "<!-- " in rest else ""
         PAGE.write_text(f"{head}{mark}{text}{following}")
@@ -193,25 +218,56 @@ def judge(folder: Path | None, only: Sequence[str]) -> Iterator[Judged]:
                 )
 
 
+def nulls(series: int) -> Iterator[str]:
+    """Give a table: of each program the series by what the ledger claims."""
+    yield f"Nulls, {described()}, `python benchmarks/ledger.py nulls`, {series} series of 30 runs each: what"
+    yield "surely goes with slow runs.\n"
+    yield "| program | nothing, or its own work | other programs too | anything else |"
+    yield "|---|---:|---:|---|"
+    every = Counter[str]()
+    for name, words in NULLS.items():
+        found = [material_in(words) for _ in range(series)]
+        print(name, found, file=sys.stderr, flush=True)
+        wrong = Counter(state for one in found for state in one - OWN - OTHERS)
+        count = Counter("wrong" if one - OWN - OTHERS else "others" if one & OTHERS else "right" for one in found)
+        every += count
+        said = ", ".join(f"{state} {times}" for state, times in wrong.items())
+        yield f"| {name} | {count['right']} | {count['others']} | {count['wrong']}{f' ({said})' if said else ''} |"
+    right = every.total() - every["wrong"]
+    yield f"\nNo claim beyond the program's own work and other programs: {right} of {every.total()}.\n"
+
+
+def material_in(words: Sequence[str]) -> frozenset[TimeState]:
+    """States that the ledger of a program names."""
+    answer, _, said = asked_for(words, METRIC, "s", Path.cwd())
+    if "ledger" not in answer:
+        raise SystemExit(said)
+    return frozenset(TimeState(one.state) for one in Ledger.model_validate(answer["ledger"]).material)
+
+
 def ledger_of(name: str, words: Sequence[str], metric: str, unit: str, directory: Path) -> Judged:
-    """Ask the command line for the ledger of a program."""
-    command = [str(Path(sys.executable).with_name("vgo-agent")), "measure", "--ledger", "--json"]
-    began = time.monotonic()
-    done = subprocess.run(
-        [*command, "--metric", metric, "--unit", unit, "--", *words], capture_output=True, text=True, cwd=directory
-    )
-    seconds = time.monotonic() - began
+    """Say what the ledger of a program names first."""
+    answer, seconds, said = asked_for(words, metric, unit, directory)
     print(name, f"{seconds:.0f} s", file=sys.stderr, flush=True)
-    answer: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
     ledger = answer.get("ledger")
     if ledger is None:
-        said = (done.stderr.strip().splitlines() or ["no ledger"])[-1][:100]
         return Judged(name, STATES[name], "", 0.0, 0.0, "", seconds, said)
     shares = ledger["net"] or ledger["shares"]
     first = shares["states"][0]
     causes = [one for one in ledger["causes"] if one["state"] == first["state"]]
     what = "; ".join(filter(None, (causes[0]["via"], causes[0]["what"], causes[0]["timer"]))) if causes else ""
     return Judged(name, STATES[name], first["state"], first["share"], first["gap_ms"], what[:120], seconds, "")
+
+
+def asked_for(words: Sequence[str], metric: str, unit: str, directory: Path) -> tuple[dict[str, Any], float, str]:
+    """Ask the command line for the ledger of a program: its answer, the seconds it took, and why there is none."""
+    command = [str(Path(sys.executable).with_name("vgo-agent")), "measure", "--ledger", "--json"]
+    began = time.monotonic()
+    done = subprocess.run(
+        [*command, "--metric", metric, "--unit", unit, "--", *words], capture_output=True, text=True, cwd=directory
+    )
+    said = (done.stderr.strip().splitlines() or ["no ledger"])[-1][:100]
+    return json.loads(done.stdout) if done.returncode == 0 else {}, time.monotonic() - began, said
 
 
 def described() -> str:

@@ -54,6 +54,8 @@ class StepResult:
     @cached_property
     def ledger(self) -> Ledger | None:
         """Where the milliseconds went, if the runs tell."""
+        if not isinstance(self.result, ProfileResult):
+            return None
         return ledger_of(_runs(self), self.run.subject, self.run.limits.seed, load().factors)
 
     @property
@@ -75,18 +77,13 @@ def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
         "outcome": subject.outcome,
         "unit": subject.unit,
         **stepped.result.model_dump(mode="json"),
-        **_ledger(stepped),
+        **({"ledger": stepped.ledger.model_dump(mode="json")} if stepped.ledger else {}),
         "interrupted": stepped.stopped is not None,
         "rows": [dict(row) for row in stepped.rows],
         "machine": stepped.run.machine.model_dump(mode="json"),
         "saved": [str(path) for path in saved],
         "run_dir": str(stepped.folder),
     }
-
-
-def _ledger(stepped: StepResult) -> dict[str, Any]:
-    found = stepped.ledger if isinstance(stepped.result, ProfileResult) else None
-    return {"ledger": found.model_dump(mode="json")} if found else {}
 
 
 def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
