@@ -31,7 +31,7 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.ledger.ledger import Ledger
 
-PAGE = Path(__file__).parents[1] / "docs/ledger.md"
+PAGE = Path(__file__).parents[1] / "docs/results/ledger.md"
 PYTHON = (sys.executable, "-S", "-c")
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "true": ("/bin/true",),
