@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, help="programs of other people's cases, built")
     parser.add_argument("--rounds", type=int, default=21, help="runs of each arm of the cost; series of each null")
     parser.add_argument("--only", action="append", help="only this case; repeatable")
-    parser.add_argument("--save", action="store_true", help=f"write {PAGE.relative_to(PAGE.parents[1])}")
+    parser.add_argument("--save", action="store_true", help=f"write {PAGE.relative_to(PAGE.parents[2])}")
     asked = parser.parse_args()
     tables = {"cost": lambda: cost(asked.rounds), "cases": lambda: cases(asked.folder, asked.only or ())}
     lines = list({**tables, "nulls": lambda: nulls(asked.rounds)}[asked.what]())
