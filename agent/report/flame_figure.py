@@ -13,7 +13,7 @@ ROW = 0.21
 """Inches of a frame."""
 NARROWEST = 1 / 400
 """Of the width: a frame that is narrower is not drawn."""
-LETTER = 0.066
+LETTER = 0.058
 """Inches that a letter takes."""
 FEWEST = 6
 """Letters: where there is room for fewer, there are none."""

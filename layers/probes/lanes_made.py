@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
+from ...knowledge.time_states import QUEUES, TimeState
 from .lanes import NO_LANE, LanePiece, RunLanes, ThreadLane
 from .opened import Opener
 from .region import Region
@@ -27,20 +30,48 @@ def lanes_of(opener: Opener, path: Sequence[ChargedTime], region: Region) -> Run
     while len(walked) + sum(map(len, lanes)) > MOST_PIECES and shortest < 2 * (region.end - region.start):
         walked, lanes = _merged(walked, shortest), [_merged(lane, shortest) for lane in lanes]
         shortest *= 2
-    places = {task: place for place, task in enumerate(tasks)}
-    shown = (
+    shown = _ShownPieces(opener, region.start, {task: place for place, task in enumerate(tasks)}, path)
+    threads = (
         ThreadLane(
             f"{opener.trace.name(task)} {task}",
             task in opener.timelines.tree,
-            tuple(_of_lane(opener, task, group, region.start, places) for group in lane),
+            tuple(shown.of_lane(task, group) for group in lane),
         )
         for task, lane in zip(tasks, lanes, strict=True)
     )
-    return RunLanes(
-        region.end - region.start,
-        tuple(_of_path(opener, group, region.start, places) for group in walked),
-        tuple(shown),
-    )
+    return RunLanes(region.end - region.start, tuple(map(shown.of_path, walked)), tuple(threads))
+
+
+@dataclass(frozen=True)
+class _ShownPieces:
+    """Turns pieces that were put together into one that is shown."""
+
+    opener: Opener
+    zero: int
+    places: Mapping[int, int]
+    """Of the tasks that have a lane."""
+    path: Sequence[ChargedTime]
+
+    @cached_property
+    def _throttled(self) -> Sequence[ChargedTime]:
+        return [piece for piece in self.path if piece.state is TimeState.THROTTLED]
+
+    def of_path(self, group: Sequence[ChargedTime]) -> LanePiece:
+        most = _most(group, lambda piece: (piece.state, piece.task))
+        ends = group[0].start - self.zero, group[-1].end - self.zero
+        return LanePiece(*ends, most.state, self.opener.label(most), self.places.get(most.task, NO_LANE), len(group))
+
+    def of_lane(self, task: int, group: Sequence[Stretch]) -> LanePiece:
+        """Of a queue, whom it was behind longest, or that a quota held it back, as the path has it."""
+        most = _most(group, lambda one: one.kind)
+        piece = max(self.opener.timelines.charged(task, most, most.start, most.end), key=_length)
+        held = [one for one in self._throttled if one.task == task and one.start < piece.end and one.end > piece.start]
+        if held and piece.state in QUEUES:
+            piece = piece._replace(state=TimeState.THROTTLED)
+        lane, what = self.places.get(most.waker, NO_LANE), self.opener.label(piece)
+        what = what if lane == NO_LANE else what.partition(", woken by ")[0]
+        ends = group[0].start - self.zero, group[-1].end - self.zero
+        return LanePiece(*ends, piece.state, what, lane, len(group))
 
 
 def _kept(opener: Opener, path: Iterable[ChargedTime], region: Region) -> list[int]:
@@ -63,21 +94,6 @@ def _within(opener: Opener, task: int, region: Region) -> Iterator[Stretch]:
         if one.start < region.end and one.end > region.start:
             inside = region.start <= one.start and one.end <= region.end
             yield one if inside else one._replace(start=max(one.start, region.start), end=min(one.end, region.end))
-
-
-def _of_path(opener: Opener, group: Sequence[ChargedTime], zero: int, places: Mapping[int, int]) -> LanePiece:
-    most = _most(group, lambda piece: (piece.state, piece.task))
-    ends, lane = (group[0].start - zero, group[-1].end - zero), places.get(most.task, NO_LANE)
-    return LanePiece(*ends, most.state, opener.label(most), lane, len(group))
-
-
-def _of_lane(opener: Opener, task: int, group: Sequence[Stretch], zero: int, places: Mapping[int, int]) -> LanePiece:
-    """Of a queue, whom it was behind longest."""
-    most = _most(group, lambda one: one.kind)
-    piece = max(opener.timelines.charged(task, most, most.start, most.end), key=_length)
-    ends, lane = (group[0].start - zero, group[-1].end - zero), places.get(most.waker, NO_LANE)
-    what = opener.label(piece) if lane == NO_LANE else opener.label(piece).partition(", woken by ")[0]
-    return LanePiece(*ends, piece.state, what, lane, len(group))
 
 
 def _merged(groups: Iterable[list[TimedT]], shortest: int) -> list[list[TimedT]]:

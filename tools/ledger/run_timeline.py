@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...knowledge.time_states import TimeState
+from ...knowledge.time_states import QUEUES, TimeState
 from ...layers.probes.lanes import LanePiece, RunLanes, ThreadLane
 
 ON_CPU = (TimeState.ON_CPU, TimeState.PEER_ON_CPU)
-READY = tuple(TimeState(one) for one in ("queue", "queue_own", "queue_others", "queue_nobody", "throttled"))
+READY = (*QUEUES, TimeState.QUEUE)
 PATH = "where the time went"
 """What the path of a run is called beside its threads."""
 
