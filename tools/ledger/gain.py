@@ -93,12 +93,13 @@ class LedgerGain(FiniteResult):
         held = [one for one in self.states if one.meant == as_meant and one.gain.ms >= MATERIAL * less_ms]
         names = [f"{state_words(one.state)}{f' ({one.gain.ms:.3g})' if len(held) > 1 else ''}" for one in held]
         where, acts = (" where", "acts") if as_meant else (", but not where", "is not known to act")
+        which = "part of which" if as_meant and any(one.state not in self.acts_on for one in held) else "which"
         apart = abs(less_ms - total.ms) > MATERIAL * total.ms
         divided = "their time on a CPU" if self.cpu_time else "whole runs"
         of, rest = (f" of {divided}", f"; the metric has {total.ms:.3g} ms less") if apart else ("", "")
         return (
             f"{word('less', self.measure).capitalize()}{where} it was meant to be: of {less_ms:.3g} ms less "
-            f"{WORDS[self.measure]}{of}, {side.words} are time {listed(names)}, which {remedy} {acts} on{rest}."
+            f"{WORDS[self.measure]}{of}, {side.words} are time {listed(names)}, {which} {remedy} {acts} on{rest}."
         )
 
 
@@ -188,7 +189,7 @@ def _paired(table: RunTable, names: list[TimeState], ms_each: float, remedy: str
     states, outcome_ms = np.stack(split, axis=1), outcome * ms_each
     on_cpu = np.array([state == TimeState.ON_CPU for state in names])
     computed_ms, first_ms = states[0, on_cpu].sum(axis=0), outcome_ms[0]
-    nearer = (computed_ms - first_ms).var() < (1e3 * wall[0] - first_ms).var()
+    nearer = first_ms.size > 0 and (computed_ms - first_ms).var() < (1e3 * wall[0] - first_ms).var()
     return PairedRuns(
         outcome_ms,
         wall * 1e3,

@@ -21,7 +21,7 @@ from ..profiles import Profiled
 
 PAIRS = 40
 REMEDY = "disk_scheduler_none"
-QUEUE, CPU, DISK = TimeState.QUEUE_OTHERS, TimeState.ON_CPU, TimeState.DISK
+QUEUE, CPU = TimeState.QUEUE_OTHERS, TimeState.ON_CPU
 
 
 def rows(states, remedy=REMEDY, missed_ms=0.0, beside_s=None):
@@ -79,7 +79,7 @@ def test_a_gain_where_the_remedy_acts_is_told_from_one_elsewhere():
     told = found.sentence("trim")
     assert (
         told.startswith("Steadier where it was meant to be: of 14.5 ms")
-        and "are time on a CPU, which trim acts on" in told
+        and "are time on a CPU, part of which trim acts on" in told
     )
     found = gain([QUEUE], states)
     assert found.as_meant is False
@@ -110,6 +110,7 @@ def test_of_a_metric_in_cpu_time_only_time_on_a_cpu_is_divided():
         ({"states": steadied(own_ms=0, others_ms=0)}, "may be none"),
         ({"states": steadied(), "missed_ms": 4.0}, "the states miss the time of a run by 4 ms in the median"),
         ({"states": {one: ms[:, :8] for one, ms in steadied().items()}}, "it is there in 8 pairs"),
+        ({"states": steadied() | {QUEUE: np.full((2, PAIRS), np.nan)}}, "it is there in 0 pairs"),
         (
             {"states": steadied(), "metric": "t (.*)", "beside_s": steadied()[CPU] / 1e3 - 0.09},
             "fell outside of what the metric times",
