@@ -78,6 +78,12 @@ class ProfileResult(Result):
         return tuple(found.layers for found in self.distortions if not found.set_aside)
 
     @property
+    def waiting(self) -> tuple[str, ...]:
+        """Layers for a second look: those that wait, or the first one alone where none stands beside the others."""
+        alone = self.layers[:1] if len(self.layers) > 1 and not self.standing else ()
+        return self.later or alone
+
+    @property
     def hidden(self) -> dict[str, str]:
         """What layers cannot show here, columns that share a reason together, and whole layers, to the reason."""
         named: dict[str, str] = {}
@@ -152,9 +158,9 @@ def _enough(series: Series, broken: BrokenSets, wanted: Mapping[str, int], max_s
 
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:
-    """Those of the user's choice, or those that wait for a second look."""
+    """Those of the user's choice, or those of a second look."""
     earlier = case.record.succeeded("profile")
-    allowed = earlier[-1].read(ProfileResult).later if earlier else case.limits.layers
+    allowed = earlier[-1].read(ProfileResult).waiting if earlier else case.limits.layers
     if unknown := [layer for layer in layers if layer not in allowed]:
         raise ToolError(f"No layer {unknown[0]}; there are {', '.join(allowed)}.")
     return layers

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vgo_agent.agent.legal import legal
 from vgo_agent.tools.base import ToolError
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.profiled import companions
+from vgo_agent.tools.situation import Slot
 from vgo_agent.tools.verdict import title
 from vgo_agent.tools.verdict_words import headline
 
@@ -107,6 +109,15 @@ def test_when_every_layer_is_set_aside_there_is_nothing_to_label():
     with pytest.raises(ToolError, match="set aside"):
         made.call("label")
     assert companions(made.record, ["faults"]) == ()
+
+
+@pytest.mark.parametrize("on", [(LIGHT, HEAVY), (LIGHT,)])
+def test_where_no_layer_stands_beside_others_the_first_is_looked_at_alone(on):
+    made = Profiled(LAYERS)
+    made.measure(outcomes(1, 60)[0].tolist())
+    made.profile(runs_with(6, lambda *_: {"faults": 1.0}, on), aside={LIGHT: "too much", HEAVY: "too much"})
+    offered = legal(made.record, made.limits).tools.get("profile")
+    assert offered == ((Slot(("layers",), ((["process"],),)),) if HEAVY in on else None)
 
 
 def test_bare_runs_are_neither_labelled_nor_looked_at():

@@ -37,7 +37,7 @@ def once_labelled(situation: Situation, tool: str) -> Choices | None:
 
 def _second_look(situation: Situation) -> Choices | None:
     findings, calls = situation.findings, situation.record.calls
-    waiting = findings.profiles[-1].later
+    waiting = findings.profiles[-1].waiting
     attempts = sum(call.tool == "profile" for call in calls[calls.index(situation.record.latest("profile")) + 1 :])
     steady = findings.measured is not None and findings.measured.steady
     if not waiting or attempts >= MOST_ATTEMPTS or findings.suspects or steady:
@@ -49,7 +49,7 @@ class ProfileTool(Tool[ProfileArguments, ProfileResult], run=run, measures=True)
     """Run with metric layers that count what the system did during each run."""
 
     def legal(self, situation: Situation) -> Choices | None:
-        """Once; and again with the layers that wait, when the light ones have shown nothing."""
+        """Once; again with layers that wait when the light ones have shown nothing, or one alone when none stands."""
         measured = situation.findings.measured
         if measured is None or not situation.time_left:
             return None
@@ -73,7 +73,10 @@ class ProfileTool(Tool[ProfileArguments, ProfileResult], run=run, measures=True)
             )
         else:
             runs, share = min(limits.max_runs, max(RUNS, measured.runs if measured else 0)), SHARE
-            why = "the light layers show no factor: look with the heavy ones"
+            stands = situation.findings.profiles and situation.findings.profiles[-1].standing
+            why = (
+                "the light layers show no factor: look with the heavy ones" if stands else "no layer stands: look again"
+            )
             why = why if choices else "the baseline varies: look at what the system did in each run"
         layers = choices[0].choices[0][0] if choices else list(limits.layers)
         return Suggestion({"layers": layers, "runs": runs, "max_seconds": limits.budget_s * share}, why)
