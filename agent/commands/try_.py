@@ -39,7 +39,7 @@ program, pairs in random order, an independent batch that confirms what looks go
 What a person has to do (a boot parameter, a change of code) is asked for at a terminal; --after RUN compares with a run
 made before it was done. `vgo-agent mitigations` lists what there is. A mitigation of your own is a YAML file of the
 same form as `vgo-agent mitigations NAME` tells of; one that runs commands or sets variables is trusted first.
---layer ledger splits the time of the runs of both arms, and tells whether the gain lies where it was meant to be.
+The layer ledger splits the time of the runs of both arms, and tells whether the gain lies where it was meant to be.
 
 --search NAME alone tries the levels that the mitigation lists; a..b:step is a range, and n stands for the CPUs that may
 be used, or for the most that the parameter may be where that is less. Baseline and levels run in rounds, in random
