@@ -13,6 +13,7 @@ from ...tools.statistics.association.tree import DecisionTree
 from .distribution import Overlay
 from .dots import Scatter
 from .scenes import PlottedFactor, PlottedOutcomes
+from .stacked import StackedRuns
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Looking:
     """By column."""
     overlays: tuple[Overlay, ...] = ()
     """The newest first."""
+    stacked: StackedRuns = StackedRuns()
 
 
 @dataclass(frozen=True)

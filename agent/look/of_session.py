@@ -21,7 +21,8 @@ from .distribution import Histogram, Overlay, SpreadRatio
 from .dots import Scatter
 from .messages import Looking
 from .plot import TextFigure
-from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes, plotted
+from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes, plotted, slow_of
+from .stacked import StackedRuns, stacked_runs
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
@@ -40,6 +41,7 @@ def looking_of(view: SessionView) -> Looking:
         factors=factors,
         scatters=_scatters(view, factors),
         overlays=tuple(_overlay(view, one) for one in reversed(view.measured) if len(one.conditions) > 1),
+        stacked=StackedRuns() if shown is None else _stacked(view, shown, cut.value if cut else None),
     )
 
 
@@ -47,6 +49,13 @@ def _labelled(view: SessionView) -> RunArrays | None:
     """The profile that the cut is of; None while a newer one is made."""
     profiles = [one for one in view.measured if one.tool == "profile"]
     return profiles[-1] if view.cut is not None and profiles else None
+
+
+def _stacked(view: SessionView, shown: RunArrays, cut: float | None) -> StackedRuns:
+    rows = shown.where(BASELINE)
+    outcomes = _outcomes(view, shown, rows)
+    columns = {name: column[rows] for name, column in shown.columns.items()}
+    return stacked_runs(columns, slow_of(outcomes.values, outcomes, cut))
 
 
 def _standing(view: SessionView, shown: RunArrays) -> BoolArray:

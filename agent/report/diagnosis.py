@@ -14,6 +14,7 @@ from ..again import again
 from . import factors, failing, how, ledger, mitigations, nodes, ranks
 from .evidence import Evidence
 from .further import steps
+from .ledger_figure import ledger_text
 from .numbers import number, percent, quantity, statistics
 from .remarks import findings, warnings
 from .tables import absent
@@ -36,7 +37,7 @@ def document(evidence: Evidence) -> doc.Document:
             *mitigations.levels(evidence),
             *nodes.hosts(evidence),
             *_baseline(evidence),
-            *ledger.section(evidence.ranking.ledger if evidence.ranking else None),
+            *ledger.section(evidence.ledger, _bars(evidence)),
             *factors.factor(evidence),
             *mitigations.suspected(evidence),
             *factors.classes(evidence),
@@ -50,6 +51,11 @@ def document(evidence: Evidence) -> doc.Document:
         ),
         typed(run.subject),
     )
+
+
+def _bars(evidence: Evidence) -> str:
+    ledger, split = evidence.ledger, evidence.split
+    return ledger_text(split, ledger.shares) if ledger and split else ""
 
 
 def typed(subject: Subject) -> str:

@@ -13,6 +13,8 @@ from ...tools.case import Finished
 from ...tools.claim import Claim
 from ...tools.findings import Batch, Findings
 from ...tools.hosts import Hosts
+from ...tools.ledger.ledger import Ledger
+from ...tools.ledger.split import SplitRuns, split_runs
 from ...tools.mpi.analyse import of_ranks
 from ...tools.mpi.rank_summary import Ranks
 from ...tools.mpi.rows import RankRows, rank_rows
@@ -69,6 +71,17 @@ class Evidence(Findings):
     def runs_explained(self) -> Profiled | None:
         """Runs with layers that stand, which were told slow from fast; None without a profile."""
         return profiled(self.run.record) if self.profiles else None
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """Where the milliseconds of those runs went, if a layer told."""
+        return self.ranking.ledger if self.ranking else None
+
+    @cached_property
+    def split(self) -> SplitRuns | None:
+        """Those runs by state; None where no layer told."""
+        runs, ledger = self.runs_explained, self.ledger
+        return split_runs(runs.table, ledger.layer, self.run.subject) if runs and ledger else None
 
     @cached_property
     def ranked_runs(self) -> RankRows | None:

@@ -94,8 +94,10 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     if ledger.net is not None:
         yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
     for state in dict.fromkeys(one.state for one in ledger.causes):
-        parts = tuple(_cause(one) for one in ledger.causes if one.state == state)
-        yield Section(read_states()[state].name, (Listing(parts),))
+        causes = [one for one in ledger.causes if one.state == state]
+        known = dict.fromkeys(one.recognised.words for one in causes if one.recognised)
+        notes = (f"It looks like this: {words}" for words in known)
+        yield Section(read_states()[state].name, (Listing(tuple(map(_cause, causes))), *notes))
     yield Facts(
         tuple(
             (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts
@@ -155,5 +157,4 @@ def _left(shares: VarianceShares) -> Iterator[str]:
 def _cause(one: LedgerCause) -> str:
     each = f"; {number(one.episodes_slow, 2)} a slow run, {number(one.episodes_fast, 2)} a fast one"
     long = f", {number(one.median_ms, 3)} ms each" if one.median_ms is not None else ""
-    known = f". This is how it looks: {one.recognised.words}" if one.recognised else ""
-    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.words}{each}{long}{known}"
+    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.words}{each}{long}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...knowledge.loader import load
 from ...tools.document import Document, illustrated
 from ...tools.ledger.flame import flame_stacks, folded
 from ...tools.ledger.ledger import ledger_of_split
@@ -45,7 +46,7 @@ def _folded(split: SplitRuns, _: str) -> str:
 
 
 def _page(split: SplitRuns, source: str) -> str:
-    ledger = ledger_of_split(STACKS, split, SEED)
+    ledger = ledger_of_split(STACKS, split, SEED, load().factors.values())
     if ledger is None:
         return ""
     page = Document("Ledger of runs", "ledger", tuple(section(ledger)), source)

@@ -7,7 +7,6 @@ import numpy as np
 from ...tools.candidates import ORDER
 from ...tools.document import illustrated
 from ...tools.findings import Batch
-from ...tools.ledger.split import split_runs
 from ...tools.mpi.rows import RANKS
 from ...tools.run_table import PairedOutcomes
 from ..record import FinishedRun
@@ -92,11 +91,8 @@ def _levels(evidence: Evidence) -> str:
 
 
 def _ledger(evidence: Evidence) -> dict[str, str]:
-    ledger, runs = evidence.ranking.ledger if evidence.ranking else None, evidence.runs_explained
-    if ledger is None or runs is None:
-        return {}
-    split = split_runs(runs.table, ledger.layer, evidence.run.subject)
-    return ledger_pictures(split, ledger.shares) if split else {}
+    ledger, split = evidence.ledger, evidence.split
+    return ledger_pictures(split, ledger.shares) if ledger and split else {}
 
 
 def _scatter(evidence: Evidence) -> str:

@@ -28,7 +28,7 @@ from ..session import ShownAnswer
 from ..terminal import speaks_unicode
 from . import factors, ledger
 from .diagnosis import typed
-from .ledger_figure import ledger_bars
+from .ledger_figure import ledger_text
 from .numbers import histogram, number, statistics
 from .remarks import findings, of_form
 
@@ -144,7 +144,7 @@ def _runs(stepped: StepResult) -> RunTable:
 
 def _bars(stepped: StepResult, found: Ledger | None) -> str:
     split = split_runs(_runs(stepped), found.layer, stepped.run.subject) if found else None
-    return ledger_bars(split, found.shares) if found and split else ""
+    return ledger_text(split, found.shares) if found and split else ""
 
 
 def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Figure:

@@ -15,7 +15,8 @@ from ...layers.probes.lanes import NO_LANE, LanePiece
 from ...tools.ledger.run_timeline import ON_CPU, PATH, READY, TypicalRun, in_cells
 from .canvas import FAINT, INK, canvas
 from .figures import short
-from .ledger_figure import COLOURS, MOST, OTHER
+from .ledger_bars import MOST, OTHER
+from .ledger_figure import COLOURS
 
 CELLS = 600
 """Across the picture: what is shorter gives way to what is longest there."""

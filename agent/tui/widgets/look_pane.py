@@ -347,7 +347,7 @@ class LookPane(Vertical):
         state, looking = self.state, self.state.looking
         figures: Mapping[str, tuple[TextFigure, ...]] = {
             "distribution": (Histogram(looking.outcomes, state.cut, looking.modes, state.moved is not None),),
-            "order": (RunChart(looking.outcomes, state.cut),),
+            "order": (RunChart(looking.outcomes, state.cut), *([looking.stacked] if looking.stacked.parts else [])),
             "tree": tree_pages(state.tree),
             "factor": self._factors(),
             "compare": (*(looking.overlays or self._beside), *self._timelines) or (NO_COMPARISON,),

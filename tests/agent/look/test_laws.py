@@ -10,6 +10,7 @@ from vgo_agent.agent.look.distribution import Histogram, Overlay, SpreadRatio, d
 from vgo_agent.agent.look.dots import RunChart, Scatter
 from vgo_agent.agent.look.scale import AxisWindow, CellScale, counts, extent, ticks
 from vgo_agent.agent.look.scenes import PlottedOutcomes, slow_of
+from vgo_agent.agent.look.stacked import stacked_runs
 from vgo_agent.agent.tui.widgets.sorted_table import SortOrder, ordered
 from vgo_agent.tools.statistics.labels.classes import label_at
 
@@ -115,6 +116,26 @@ def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor
         lines = canvas.text().split("\n")
         assert len(lines) <= max(height, 1) and all(len(line) <= width for line in lines)
         assert fancy or canvas.text().isascii()
+
+
+TIMES = st.lists(st.floats(0, 1e12) | st.just(float("nan")), min_size=6, max_size=6)
+
+
+@settings(max_examples=40)
+@given(st.lists(TIMES, min_size=1, max_size=200), SIZES, st.booleans())
+def test_runs_by_state_are_drawn_in_any_size(rows, size, fancy):
+    states = ("on_cpu", "queue_own", "disk", "sleep", "poll", "unseen")
+    columns = {
+        f"stacks.{state}_ms": np.array(values) for state, values in zip(states, zip(*rows, strict=True), strict=True)
+    }
+    figure = stacked_runs({"outcome": np.ones(len(rows)), **columns}, np.arange(len(rows)) % 3 == 0)
+    told = np.isfinite(list(columns.values())).all(axis=0)
+    assert bool(figure.parts) == bool(np.array(list(columns.values()))[:, told].any())
+    canvas = TextCanvas(size[0], size[1], fancy)
+    if figure.parts:
+        assert len(figure.slow) == told.sum()
+        figure.draw(canvas)
+    assert all(len(line) <= size[0] for line in canvas.text().split("\n"))
 
 
 ROWS = st.lists(st.tuples(st.none() | st.floats(allow_nan=True) | st.text(max_size=3), st.integers()), max_size=30)

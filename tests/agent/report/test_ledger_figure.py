@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.report.flame_figure import flame_picture
-from vgo_agent.agent.report.ledger_figure import WIDTH, ledger_bars, ledger_picture
+from vgo_agent.agent.report.ledger_bars import HEIGHT, WIDTH, ledger_bars
+from vgo_agent.agent.report.ledger_figure import ledger_picture, ledger_text
 from vgo_agent.agent.report.timeline_figure import timeline_picture
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
@@ -31,11 +32,27 @@ def test_bars_are_as_long_as_the_time(seed, runs, states):
     divided = shares(time, split, seed=1)
     assume(divided is not None)
     assert divided is not None
-    fast, slow = (line.split()[1] for line in ledger_bars(split_of, divided).splitlines()[:2])
+    fast, slow = (line.split()[1] for line in ledger_text(split_of, divided).splitlines()[:2])
     rows, _ = slow_runs(time)
     assert abs(len(slow) - WIDTH) <= 1
     assert abs(len(fast) - WIDTH * time[~rows].mean() / time[rows].mean()) <= 1
     assert ledger_picture(split_of, divided).startswith("<svg role")
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**32), st.integers(2, 150), st.integers(1, 9))
+def test_a_column_stands_for_each_run_or_for_as_many_neighbours(seed, runs, states):
+    chance = np.random.default_rng(seed)
+    parts = {f"state {place}": chance.lognormal(0, 1, runs) for place in range(min(states, 7))}
+    times = np.sum(list(parts.values()), axis=0)
+    lines = ledger_bars(parts, times > np.median(times)).splitlines()
+    first = lines.index("") + 2
+    strip = [line[6:].ljust(min(runs, WIDTH)) for line in lines[first : first + HEIGHT]]
+    groups = np.array_split(times, min(runs, WIDTH))
+    means = np.array([group.mean() for group in groups])
+    heights = [sum(row[column] != " " for row in strip) for column in range(len(groups))]
+    assert np.abs(heights - HEIGHT * means / means.max()).max() <= 0.5 + 1e-9
+    assert len(lines) == first + HEIGHT + len(parts)
 
 
 PIECES = st.lists(st.tuples(st.integers(1, 400), st.sampled_from(list(TimeState)), st.integers(-1, 3)), max_size=30)

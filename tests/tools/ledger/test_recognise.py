@@ -45,6 +45,7 @@ def failing(call, counts=COUNTS):
         ("", "sleep", " < python: clock_nanosleep", np.random.default_rng(2).uniform(1, 100, 40)),
         ("file_locks", "file_lock", " < apt: fcntl(/var/lib/lock)", [30.0]),
         ("file_locks", "user", "a waits in flock(/x) for b < b", []),
+        ("file_locks", "sleep", "a waits in flock(/x) for b < b: clock_nanosleep", [70.0]),
         ("journal_commits", "peer_on_cpu", "db waits in fdatasync(/x) for jbd2/vda1-8 < jbd2/vda1-8", []),
         ("synchronous_writes", "disk", " < db: fdatasync(/x)", [4.0]),
         ("directory_locks", "kernel_lock", " < make: renameat2", [4.0]),
