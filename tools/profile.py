@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Annotated
@@ -98,6 +98,8 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     """Run with the probes of the layers around each run, in seeded random order."""
     bench = case.measuring
     choice = choose_once(_allowed(arguments.layers, case), bench, bench.choice_of(case.call_id))
+    if case.plan.mitigation:  # no cause is sought, and what is heavy is not kept beside pairs
+        choice = replace(choice, layers=tuple(spec for spec in choice.layers if spec not in choice.most_runs))
     heavy = {spec for spec in choice.layers if bench.layer(spec).heavy}
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
     named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
