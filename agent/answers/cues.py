@@ -11,6 +11,7 @@ from typing import Literal
 
 Intent = Literal[
     "why",
+    "where",
     "suspect",
     "tried",
     "effect",
@@ -47,6 +48,13 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         4: "culprit, goes with the slow, go with the slow, different in the slow, different about the slow, separates, "
         "what is wrong, whats wrong, could it be, because of, due to",
     },
+    "where": {
+        3: "milliseconds, ms",
+        4: "time go, time went, time goes, time lost, time spent, spend time, spend their time, spend its time, "
+        "spending time, waiting for, wait for, waits for, blocked on",
+        6: "where did the time, where does the time, where is the time, where the time, where did the milliseconds, "
+        "where do the milliseconds, which state, which states",
+    },
     "tried": {
         2: "you try",
         3: "tried, tested, experiments, which mitigations, not tried, not try",
@@ -66,7 +74,8 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         "permanently, slurm, without root, no root",
         4: "should i do, should we do, recommend, recommendation, recommendations, advice, advise, get rid, "
         "how do i keep, make it permanent, make this permanent",
-        5: "what can i do, what can we do, what do i do, how do i fix, how can i fix",
+        5: "what can i do, what can we do, what do i do, how do i fix, how can i fix, should i change, should we change, "
+        "can i change, what to change",
     },
     "sure": {
         1: "really",

@@ -75,6 +75,12 @@ def _why(run: RunFacts) -> Material:
     return Material(direct, others, tuple(proposed), "explain", 1 if reached else FEW)
 
 
+def _where(run: RunFacts) -> Material:
+    """Where slow runs take more time: the whole of it, then each state with what it was made of."""
+    direct = (*run.of("where"), *run.of("state")) or run.of("no_ledger")
+    return Material(direct, (*run.of("verdict"), *run.of("classes")), (fact.report(run.evidence),), most_more=1)
+
+
 def _tried(run: RunFacts) -> Material:
     direct = run.of("tried", "relative", "gained") or run.of("nothing_tried")
     return Material(direct, (*run.of("price", "levels", "untried"),), (fact.report(run.evidence),))
@@ -150,6 +156,7 @@ def _summary(run: RunFacts) -> Material:
 
 _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "why": _why,
+    "where": _where,
     "tried": _tried,
     "sure": _sure,
     "reproduce": _reproduce,

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...knowledge.states import state_words
 from ...tools.rank_factors import RankedFactor
 from ...tools.verdict import confirmed, factors_found, helpful, title
 from ...tools.verdict_words import headline
 from ..planners.state import quoted
 from ..record import bodies
-from ..report import failing, how
+from ..report import failing, how, ledger
 from ..report.evidence import Evidence
 from ..report.evidence import unit as column_unit
 from ..report.factors import cut
@@ -26,7 +27,7 @@ from . import names, of_runs
 from .fact import START, CitableFact, numbered, stated
 from .of_runs import trials
 
-MOST_FACTORS = 8
+MOST_FACTORS, MOST_STATES = 8, 4
 MOST_WORDS, MOST_OF_VERDICT = 300, 500
 """Characters of one text that is quoted."""
 
@@ -81,6 +82,7 @@ def _drafts(evidence: Evidence) -> Iterator[CitableFact]:
     yield _verdict(evidence)
     yield from _baseline(evidence)
     yield from _factors(evidence)
+    yield from _where(evidence)
     yield from trials(evidence)
     yield from _hidden(evidence)
     yield from _remarks(evidence)
@@ -134,6 +136,25 @@ def _factors(evidence: Evidence) -> Iterator[CitableFact]:
     yield from (ranked(factor, evidence) for factor in ranking.factors[:MOST_FACTORS])
     aside = f"{number(len(ranking.set_aside))} columns"
     yield stated("set_aside", detail=aside, calls=evidence.calls("rank_factors")[-1:])
+
+
+def _where(evidence: Evidence) -> Iterator[CitableFact]:
+    """Say in which states slow runs take more time, by the ledger of the profiled runs."""
+    ranking, calls = evidence.ranking, evidence.calls("rank_factors")[-1:]
+    found = ranking.ledger if ranking else None
+    if found is None:
+        yield stated("no_ledger", calls=evidence.calls("profile")[-1:] or (START,))
+        return
+    yield stated("where", detail=quoted(ledger.headline(found), MOST_WORDS), calls=calls)
+    for one in found.material[:MOST_STATES]:
+        low, high = one.gap_interval.low, one.gap_interval.high
+        largest = found.cause_of(one.state)
+        made = f", most of it: {quoted(largest.words, MOST_WORDS)}" if largest else ""
+        detail = (
+            f"{quoted(state_words(one.state), MOST_WORDS)}, {number(one.gap_ms, 3)} ms, 95 % from {number(low, 3)} to "
+            f"{number(high, 3)}, {percent(one.share, 2)} of the variance{made}"
+        )
+        yield stated("state", detail=detail, calls=calls)
 
 
 def ranked(factor: RankedFactor, evidence: Evidence) -> CitableFact:
