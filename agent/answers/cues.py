@@ -74,8 +74,8 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         "permanently, slurm, without root, no root",
         4: "should i do, should we do, recommend, recommendation, recommendations, advice, advise, get rid, "
         "how do i keep, make it permanent, make this permanent",
-        5: "what can i do, what can we do, what do i do, how do i fix, how can i fix, should i change, should we change, "
-        "can i change, what to change",
+        5: "what can i do, what can we do, what do i do, how do i fix, how can i fix, should i change, "
+        "should we change, can i change, what to change",
     },
     "sure": {
         1: "really",
