@@ -306,8 +306,11 @@ def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[s
         yield f"Try by hand what the tool cannot do, with the steps in the report under “Not tried”: {names}."
     yield from dict.fromkeys(part.recognised.words for part in _held(cause) if part.recognised)
     match cause:
-        case Explained():
+        case Explained(parts=parts) if any(isinstance(part, Found) for part in parts):
             yield "Going together is not causing: if every remedy fails, suspect what else moves with the factor."
+        case Explained(parts=parts):
+            states = [part.state.value for part in parts if isinstance(part, Located) and not part.recognised]
+            yield from (f"Read what that state is, and what acts on it: `vgo-agent explain {state}`." for state in states[:1])
         case NotVisible():
             yield from _after_nothing(openings)
         case _:
