@@ -310,7 +310,9 @@ def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[s
             yield "Going together is not causing: if every remedy fails, suspect what else moves with the factor."
         case Explained(parts=parts):
             states = [part.state.value for part in parts if isinstance(part, Located) and not part.recognised]
-            yield from (f"Read what that state is, and what acts on it: `vgo-agent explain {state}`." for state in states[:1])
+            yield from (
+                f"Read what that state is, and what acts on it: `vgo-agent explain {state}`." for state in states[:1]
+            )
         case NotVisible():
             yield from _after_nothing(openings)
         case _:
