@@ -24,7 +24,8 @@ OF_THE_PROGRAM_OR_NOTHING = {
     *("measure_without_tools", "prefetch_in_code", "quiet_output", "recompile_for_target", "smaller_code"),
     *("steadier_io_sizes", "warm_up_first", "stop_the_others"),
     *("larger_cache", "more_memory", "own_disk", "replace_hardware", "same_machine", "steadier_network"),
-    *("boot_idle_poll", "fewer_checks_at_boot"),
+    *("boot_idle_poll", "faster_resolver", "fewer_checks_at_boot", "fewer_file_locks", "longer_accept_queue"),
+    "wait_to_be_told",
 }
 """What any machine can do: a change of the program, another machine, a word that every kernel takes."""
 SMALL_GUEST = Machine(
