@@ -100,7 +100,7 @@ class Timelines:
 
     def _close(self, task: int, at: int, stretch: Stretch) -> None:
         if at > stretch.start and stretch.kind != "dead":
-            self.tasks[task].append(Stretch(stretch.start, at, *stretch[2:]))  # faster than _replace
+            self.tasks[task].append(Stretch(stretch.start, at, *stretch[2:]))  # _replace takes longer
 
     def _switch_out(self, event: Switch) -> None:
         task = event.out
