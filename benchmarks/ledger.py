@@ -161,12 +161,13 @@ def cost(rounds: int) -> Iterator[str]:
     yield "with the layer over that without, of CPU time and of wall time; beside: ms until the next run may begin.\n"
     yield "| program | ms CPU | ledger CPU | ledger wall | stacks CPU | stacks wall | ledger beside | stacks beside |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
-    with Spawner() as spawner, ExitStack() as undo:
-        probes = {key: open_probe(find_layer(key)) for key in ("ledger", "stacks")}
-        for probe in probes.values():
-            undo.callback(probe.close)
+    with Spawner() as spawner:
         for name, argv in PROGRAMS.items():
-            yield _row(name, argv, spawner, probes, rounds)
+            with ExitStack() as undo:  # anew: one that costs a program too much stops by itself
+                probes = {key: open_probe(find_layer(key)) for key in ("ledger", "stacks")}
+                for probe in probes.values():
+                    undo.callback(probe.close)
+                yield _row(name, argv, spawner, probes, rounds)
 
 
 def _row(name: str, argv: tuple[str, ...], spawner: Spawner, probes: Mapping[str, Probe], rounds: int) -> str:
