@@ -16,11 +16,11 @@ from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..subject import Subject
 from .causes import LedgerCause, causes
-from .shares import MATERIAL, StateShare, VarianceShares, shares, slow_runs
+from .shares import LEAST_MS, MATERIAL, StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SplitRuns, split_runs
 
-MOST_RESIDUAL, LEAST_MS = 0.01, 0.05
-"""The states add up to the time within this share of it, or this many milliseconds; else nothing is concluded."""
+MOST_RESIDUAL = 0.01
+"""The states add up to the time within this share of it, or `LEAST_MS`; else nothing is concluded."""
 MOSTLY = 0.5
 """Of the variance: where waiting behind others holds more, slow and fast are told apart without it too."""
 

@@ -17,8 +17,8 @@ from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEst
 
 RESAMPLES = 500
 LEVELS = 0.025, 0.975
-MATERIAL = 0.05
-"""Of the gap: a state with less is not worth a look."""
+MATERIAL, LEAST_MS = 0.05, 0.05
+"""Of the gap, and milliseconds: a state with less is not worth a look; the states of a run miss its time by as much."""
 MOST_TAKEN_OUT = 3
 
 
@@ -74,7 +74,7 @@ class VarianceShares(FiniteResult):
 
 def material(one: StateShare, gap_ms: float) -> bool:
     """Tell whether a state surely goes with the spread, and with enough of the gap to be worth a look."""
-    return one.share_interval.low > 0 and one.gap_ms >= MATERIAL * abs(gap_ms)
+    return one.share_interval.low > 0 and one.gap_ms >= max(MATERIAL * abs(gap_ms), LEAST_MS)
 
 
 def slow_runs(time_ms: FloatArray) -> tuple[BoolArray, str]:
