@@ -131,8 +131,8 @@ class SchedTrace:
     """What happened, each kind by time, and what the tasks are called."""
 
     events: list[Event] = field(default_factory=list)
-    names: dict[int, bytes] = field(default_factory=dict)
-    """Of a task, as it was called last, filled up with bytes of 0."""
+    names: dict[int, tuple[int, bytes]] = field(default_factory=dict)
+    """Of a task: when it was last seen to be called so, and how, filled up with bytes of 0; CPUs are read in turn."""
     samples: dict[int, list[Sampled]] = field(default_factory=dict)
     """By task."""
     failed: list[FailedCall] = field(default_factory=list)
@@ -142,7 +142,7 @@ class SchedTrace:
 
     def name(self, task: int) -> str:
         """What a task is called; a question mark where it was never seen on a CPU."""
-        return text_at(self.names.get(task, b"?"))
+        return text_at(self.names.get(task, (0, b"?"))[1])
 
 
 class SchedRings:
@@ -226,7 +226,8 @@ class SchedRings:
         if name == SWITCH:
             called, out, state, calls, into = self._switch.unpack_from(records, raw)
             argument = self._argument(records, raw) if self._registers else None
-            trace.names[out], trace.names[into] = called, calls
+            trace.names[out] = max(trace.names.get(out, (0, b"")), (time, called))
+            trace.names[into] = max(trace.names.get(into, (0, b"")), (time, calls))
             trace.events.append(Switch(time, cpu, out, state, into, process, stack, argument))
         elif name == WAKING:
             flags, woken = self._waking.unpack_from(records, raw)
