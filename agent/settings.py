@@ -37,6 +37,7 @@ class UserSettings(Limits):
     model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False)
 
     layers: tuple[str, ...] = ("default",)
+    """What a user means who names none; whoever makes limits in a program names them one by one."""
     timeout_s: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     on_failure: OnFailure = "count"
     planner: Literal["", "rules", "llama"] = ""

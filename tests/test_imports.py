@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib.util import resolve_name
@@ -33,3 +35,8 @@ def test_no_modules_import_each_other() -> None:
         graph[module] = found & modules.keys() - {module}
     assert sum(map(len, graph.values())) > len(graph)
     TopologicalSorter(graph).prepare()  # CycleError names the modules of a circle
+
+
+def test_an_answer_in_words_loads_nothing_that_draws() -> None:
+    modules = "vgo_agent.agent.save, vgo_agent.agent.report.step, vgo_agent.agent.report.diagnosis"
+    subprocess.run([sys.executable, "-c", f"import sys, {modules}; assert 'matplotlib' not in sys.modules"], check=True)

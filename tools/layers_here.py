@@ -144,8 +144,8 @@ the same."""
 WORDS = (ALL, AUTO, DEFAULT)
 DEFAULT_LAYERS = ("process", "ledger", "stacks")
 """What each run used, and where its milliseconds went."""
-OPENED, OPENED_RUNS = "stacks", 30
-"""What opens the waits of a run is heavy, and shows what it can in so many runs."""
+FEW_RUNS = 30
+"""Of a heavy one of these, which shows what it can in so many."""
 
 
 class LayerSource(Protocol):
@@ -208,7 +208,7 @@ def choose(asked: Sequence[str], bench: LayerSource) -> LayerChoice:
     reasons = {key: why for key in rest if (why := unavailable(key, bench))}
     here = [key for key in rest if key not in reasons]
     later = tuple(key for key in here if AUTO in asked and ALL not in asked and bench.layer(key).heavy)
-    few = {key: OPENED_RUNS for key in here if key == OPENED and meant is DEFAULT_LAYERS}
+    few = {key: FEW_RUNS for key in here if meant is DEFAULT_LAYERS and bench.layer(key).heavy}
     return LayerChoice((*layers, *(key for key in here if key not in later)), later, reasons, few)
 
 

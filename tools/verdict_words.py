@@ -61,13 +61,13 @@ def _cause(cause: Cause) -> str:
     match cause:
         case Explained(parts=parts):
             found = [part for part in parts if isinstance(part, Found)]
-            located = [part for part in parts if isinstance(part, Located)]
+            places = listed([_place(one) for one in {one.state: one for one in _held(cause)}.values()])
             by_trying = [part for part in found if part.column is None]
             if by_trying:
                 return f"No counter shows {_within(by_trying[0].name)}, which was found by trying"
             if not found:
-                return f"Slow runs spend more time {listed([_place(part) for part in located])}"
-            beside = f", and spend more time {listed([_place(part) for part in located])}" if located else ""
+                return f"Slow runs spend more time {places}"
+            beside = f", and spend more time {places}" if places else ""
             return f"The slow runs go with {listed([_part(part) for part in found])}{beside}"
         case NotVisible():
             return _not_visible(cause)
@@ -81,8 +81,7 @@ def _part(part: Found) -> str:
     moved = {True: ", fell", False: ", not shown to fall", None: ""}[part.fell]
     known = part.auc is not None and part.p_value is not None
     numbers = f", AUC {part.auc:.2f}, family-wise p {part.p_value:.2g}" if known else ""
-    held = "".join(f"; {one.gap_ms:.3g} ms {one.name}" for one in part.held[:1])
-    return f"{_within(part.name)} ({part.column}{numbers}{moved}{held})"
+    return f"{_within(part.name)} ({part.column}{numbers}{moved})"
 
 
 def _place(part: Located) -> str:

@@ -45,7 +45,7 @@ SETTINGS = {
     "layer": _setting(
         "metric layer to profile with: NAME, NAME:parameter=value,..., or ./FILE.yaml; all: every one that is there; "
         "auto: the light ones, then the heavy ones if those show nothing; default: process and ledger, with stacks in "
-        "30 more runs; repeatable (default: default)",
+        "30 more runs; repeatable (without it: default)",
         action="append",
         dest="layers",
         metavar="NAME",

@@ -14,7 +14,7 @@ from ..again import again
 from . import factors, failing, how, ledger, mitigations, nodes, ranks
 from .evidence import Evidence
 from .further import steps
-from .ledger_figure import ledger_text
+from .ledger import ledger_text
 from .numbers import number, percent, quantity, statistics
 from .remarks import findings, warnings
 from .tables import absent

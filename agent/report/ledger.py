@@ -10,7 +10,10 @@ from ...tools.compare import CompareResult
 from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
-from ...tools.ledger.shares import StateShare, VarianceShares
+from ...tools.ledger.shares import StateShare, VarianceShares, slow_runs
+from ...tools.ledger.split import SplitRuns
+from ...tools.statistics.values import FloatArray
+from .ledger_bars import drawn, ledger_bars
 from .numbers import number, percent
 
 LEAST_SHARE, LEAST_TIME = 0.005, 0.01
@@ -27,6 +30,17 @@ def section(ledger: Ledger | None, bars: str = "") -> Iterator[Section]:
     """The section of a report; none where no ledger was kept. `bars`: its picture for a terminal."""
     if ledger is not None:
         yield Section("Where the milliseconds went", tuple(_blocks(ledger, bars)))
+
+
+def ledger_text(split: SplitRuns, shares: VarianceShares) -> str:
+    """Draw slow and fast runs by state, and each run, in characters."""
+    return ledger_bars(states_drawn(split, shares), slow_runs(split.time_ms)[0])
+
+
+def states_drawn(split: SplitRuns, shares: VarianceShares) -> dict[str, FloatArray]:
+    """States by name, those with the largest shares and means first; the others together."""
+    weight = {one.state: max(abs(one.share), one.mean_ms / shares.mean_ms) for one in shares.states}
+    return drawn(split.states, weight)
 
 
 def headline(ledger: Ledger) -> str:

@@ -6,9 +6,9 @@ import numpy as np
 
 from ...tools.ledger.shares import VarianceShares, slow_runs
 from ...tools.ledger.split import SplitRuns
-from ...tools.statistics.values import FloatArray
 from .canvas import FAINT, canvas
-from .ledger_bars import OTHER, drawn, ledger_bars
+from .ledger import states_drawn
+from .ledger_bars import OTHER
 
 COLOURS = ("#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 """Okabe and Ito's, told apart in every common colour blindness."""
@@ -16,7 +16,7 @@ COLOURS = ("#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 
 def ledger_picture(split: SplitRuns, shares: VarianceShares) -> str:
     """Stacked bars of the mean slow and fast run, and a stacked column for each run, in its order."""
-    parts, (slow, _), colours = _drawn(split, shares), slow_runs(split.time_ms), state_colours(split, shares)
+    parts, (slow, _), colours = states_drawn(split, shares), slow_runs(split.time_ms), state_colours(split, shares)
     with canvas(
         "ledger", f"Time of {slow.size} runs by state: means of slow and fast runs, and each run.", 2.7
     ) as page:
@@ -36,17 +36,6 @@ def ledger_picture(split: SplitRuns, shares: VarianceShares) -> str:
     return page.svg
 
 
-def ledger_text(split: SplitRuns, shares: VarianceShares) -> str:
-    """Draw the same in characters."""
-    return ledger_bars(_drawn(split, shares), slow_runs(split.time_ms)[0])
-
-
 def state_colours(split: SplitRuns, shares: VarianceShares) -> dict[str, str]:
     """Colours of the states that are drawn apart, by their names."""
-    return dict(zip((name for name in _drawn(split, shares) if name != OTHER), COLOURS, strict=False))
-
-
-def _drawn(split: SplitRuns, shares: VarianceShares) -> dict[str, FloatArray]:
-    """States by name, those with the largest shares and means first; the others together."""
-    weight = {one.state: max(abs(one.share), one.mean_ms / shares.mean_ms) for one in shares.states}
-    return drawn(split.states, weight)
+    return dict(zip((name for name in states_drawn(split, shares) if name != OTHER), COLOURS, strict=False))

@@ -28,7 +28,7 @@ from ..session import ShownAnswer
 from ..terminal import speaks_unicode
 from . import factors, ledger
 from .diagnosis import typed
-from .ledger_figure import ledger_text
+from .ledger import ledger_text
 from .numbers import histogram, number, statistics
 from .remarks import findings, of_form
 

@@ -8,8 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.report.flame_figure import flame_picture
+from vgo_agent.agent.report.ledger import ledger_text
 from vgo_agent.agent.report.ledger_bars import HEIGHT, WIDTH, ledger_bars
-from vgo_agent.agent.report.ledger_figure import ledger_picture, ledger_text
+from vgo_agent.agent.report.ledger_figure import ledger_picture
 from vgo_agent.agent.report.timeline_figure import timeline_picture
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
