@@ -90,7 +90,8 @@ it, with a page that describes it. analyze and compare read both.
             arguments |= {"max_runs": settings.max_runs}
             why = "run until it is enough"
             return StepRequest(subject=subject, limits=limits, kind="measurement", arguments=arguments, why=why)
-        layers = (*(settings.layers if "layers" in self.flags else ()), *((STACKS,) if self.ledger else ()))
+        asked = settings.layers if "layers" in self.flags else ()
+        layers = (*asked, *((STACKS,) if self.ledger and STACKS not in asked else ()))
         named(layers)  # a layer that does not exist is told before the first run
         runs = LEDGER_RUNS if self.ledger and "runs" not in self.typed else self.runs
         limits, profiled = limits.model_copy(update={"layers": layers}), {"layers": layers, "runs": runs, **arguments}

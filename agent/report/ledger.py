@@ -100,8 +100,8 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     what = "the whole run" if ledger.whole else "the part of the run that the metric measures"
     yield (
         f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}. The states of a run add "
-        f"up to its time within {number(ledger.sums.median_ms, 2)} ms in the median, "
-        f"{number(ledger.sums.worst_ms, 2)} ms at worst."
+        f"up to its time within {number(round(ledger.sums.median_ms, 4), 2)} ms in the median, "
+        f"{number(round(ledger.sums.worst_ms, 4), 2)} ms at worst."
     )
     yield _table(shares)
     yield from _left(shares)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from ...knowledge.errors import VgoError
 from ...knowledge.time_states import TimeState
 from ..schema import Layer, Value
 from .base import LayerProbe, Probe, SpawnCommand
@@ -45,6 +46,10 @@ class LedgerProbe(LayerProbe):
         super().__init__(layer)
         self._key, self._root = layer.key, root
         self._ring_mib = float(layer.parameters.get("ring_mib", RING_MIB))
+        if self._ring_mib <= 0:
+            raise VgoError(
+                f"A ring of {self._ring_mib:g} MiB holds nothing: give {self._key}:ring_mib= a number above 0"
+            )
         self._with_stacks = bool(layer.parameters.get("stacks"))
         self._written: list[bytes] = []
         self._load = RingLoad()
