@@ -190,10 +190,10 @@ def as_a_shell_leaves_them(deaf: bool) -> None:
 
 
 def heard(going: Going) -> bool:
-    """It has taken SIGTERM upon itself: the first thing that a command does."""
+    """It has taken the signals upon itself, SIGHUP last: the first thing that a command does."""
     status = read(Path(f"/proc/{going.process.pid}/status"))
     caught = next((line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")), "0")
-    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+    return bool(int(caught, 16) >> (signal.SIGHUP - 1) & 1)
 
 
 def loaded(*libraries: str) -> Callable[[Going], object]:
