@@ -22,6 +22,7 @@ def problems(factors: Mapping[str, KnownFactor], mitigations: Mapping[str, Mitig
         found += (f"factors/{factor.key}.yaml: {text}" for text in _of_factor(factor, factors, mitigations))
     for mitigation in mitigations.values():
         found += (f"mitigations/{mitigation.key}.yaml: {text}" for text in _of_mitigation(mitigation))
+        found += (f"mitigations/{mitigation.key}.yaml: {text}" for text in _states(mitigation, factors.values()))
     named = {key for factor in factors.values() for key in factor.mitigations}
     found += (
         f"mitigations/{key}.yaml: no factor names it. Add it to the mitigations of a factor."
@@ -71,6 +72,16 @@ def _marks(factor: KnownFactor) -> Iterator[str]:
             re.compile(mark.words)
         except re.error as error:
             yield f"words is no regular expression ({error}). Correct it."
+
+
+def _states(mitigation: Mitigation, factors: Iterable[KnownFactor]) -> Iterator[str]:
+    """A mitigation shortens states that a factor lengthens which it is known for."""
+    known = [factor for factor in factors if mitigation.key in factor.mitigations]
+    for state in _repeated(mitigation.acts_on):
+        yield f"acts_on lists {state} twice. Keep the first."
+    for state in mitigation.acts_on:
+        if known and not any(state in factor.acts_on or not factor.acts_on for factor in known):
+            yield f"acts_on names {state}, and no factor of it does. Add it to one of {known[0].key}, or take it out."
 
 
 def problems_of(mitigation: Mitigation) -> list[str]:

@@ -15,6 +15,7 @@ from .schema import KnownFactor, Mitigation
 from .states import FILE as STATES
 from .states import KnownState, read_states, state_problems
 from .terms import term_problems, wording_problems
+from .time_states import TimeState
 
 HERE = Path(__file__).parent
 
@@ -39,6 +40,17 @@ class Knowledge:
     def factor_of(self, column: str) -> KnownFactor | None:
         """Give the factor that a column is named after."""
         return next(iter(self.factors_of(column)), None)
+
+    def states_of(self, mitigation: str, factor: str | None = None) -> tuple[TimeState, ...]:
+        """Give the states of a run's time that a mitigation can make shorter; empty: any.
+
+        Where its entry names none, those of the factor that it is taken for, or of all that it is known for.
+        """
+        if (known := self.mitigations.get(mitigation)) and known.acts_on:
+            return known.acts_on
+        named = [one for key, one in self.factors.items() if mitigation in one.mitigations and factor in (None, key)]
+        states = dict.fromkeys(state for one in named for state in one.acts_on)
+        return tuple(states) if all(one.acts_on for one in named) else ()
 
 
 NOTHING_KNOWN = Knowledge({}, {}, "")

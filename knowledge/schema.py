@@ -133,6 +133,8 @@ class Mitigation(DescribedEntry):
     verify: Verify = Verify()
     moves: tuple[str, ...] = ()
     """Columns that should fall when it works (level 3)."""
+    acts_on: tuple[TimeState, ...] = ()
+    """States of a run's time that it can make shorter, where these are fewer than those of its factors."""
     lifts: Literal["", "cpu", "memory"] = ""
     """The limit of the program's control group that it takes away: where one is set, this is tried first."""
     interleavable: bool = True

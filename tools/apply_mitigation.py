@@ -27,7 +27,7 @@ from .mitigation.checks import Check
 from .mitigation.preconditions import unmet
 from .mitigation.scripts import refuse_own
 from .profiled import companions
-from .rank_factors import RankResult
+from .ranking import RankResult
 from .row import BASELINE, Row
 from .run_table import artefacts, outcomes_of
 from .statistics.ratio_test import SHARE, bounds

@@ -16,7 +16,7 @@ from .ledger.shares import StateShare
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
-from .rank_factors import RankedFactor, RankResult
+from .ranking import RankedFactor, RankResult
 from .remedies import batches, remedy
 from .verdict import (
     Cause,

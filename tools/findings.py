@@ -18,7 +18,7 @@ from .look_up import Candidate, LookUpResult
 from .measure import MeasureResult
 from .predict_surface import PredictResult
 from .profile import ProfileResult
-from .rank_factors import RankedFactor, RankResult
+from .ranking import RankedFactor, RankResult
 from .screen_levels import ScreenResult
 
 R = TypeVar("R", bound=Result)

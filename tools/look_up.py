@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ..knowledge.errors import VgoError
@@ -15,6 +15,7 @@ from .ledger.ledger import Ledger
 from .mitigation.by_hand import command_line
 from .mitigation.preconditions import beyond_reach, unmet
 from .profile import ProfileResult
+from .ranking import RankResult
 from .run_table import described
 
 
@@ -111,9 +112,15 @@ def _in_order(known: Sequence[Mitigation], case: Case) -> list[Mitigation]:
     """As the factor lists them, save that a limit that is set goes first, and what can do harm last.
 
     A limit explains more than what competes. Real-time policies come after all that cannot take the machine, then what
-    changes a promise, and last what asks for a reboot.
+    changes a promise, and last what asks for a reboot. Of those that do as much harm, the one comes first whose states
+    leave the least spread if they did not vary.
     """
-    return sorted(known, key=lambda one: _harm(one, case.machine.limited))
+    ledger = _ledger(case)
+
+    def place(one: Mitigation) -> tuple[tuple[bool, ...], float]:
+        return _harm(one, case.machine.limited), _left(case.knowledge.states_of(one.key), ledger)
+
+    return sorted(known, key=place)
 
 
 def _harm(mitigation: Mitigation, limited: Sequence[str]) -> tuple[bool, bool, bool, bool]:
@@ -131,6 +138,7 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         unmet=(
             *unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
             *out_of_reach(mitigation, case),
+            *_acts_elsewhere(mitigation, case),
         ),
         description=mitigation.description,
         when=mitigation.when,
@@ -150,21 +158,36 @@ def uncounted(case: Case, ledger: Ledger | None = None) -> tuple[str, ...]:
     without = [factor for factor in case.knowledge.factors.values() if factor.hidden]
     if ledger is not None and ledger.material:
         without = [factor for factor in without if not factor.acts_on or ledger.held_by(factor.acts_on)]
-    without.sort(key=lambda factor: (-factor.actionable, factor.key))
+    without.sort(key=lambda factor: (_left(factor.acts_on, ledger), -factor.actionable, factor.key))
     return tuple(factor.key for factor in without if first_ready(factor, case))
 
 
 def meant_states(mitigation: str, case: Case) -> tuple[TimeState, ...]:
-    """States of the time that a mitigation is to shorten: those of the factor that was looked up and offered it first.
+    """States of the time that a mitigation is to shorten, for the factor that was looked up and offered it first.
 
-    Where none was, those of all factors that it is known for. Empty where one of them may act on any state.
+    Empty where it may act on any state.
     """
     looked = (call.read(LookUpResult) for call in case.record.succeeded("look_up"))
     offered = (one.factor for one in looked if any(c.mitigation == mitigation for c in one.candidates))
-    known = case.knowledge.factors
-    every = [key for key, factor in known.items() if mitigation in factor.mitigations]
-    acts_on = [known[key].acts_on for key in [*offered][:1] or every if key in known]
-    return tuple(dict.fromkeys(state for states in acts_on for state in states)) if all(acts_on) else ()
+    return case.knowledge.states_of(mitigation, next(offered, None))
+
+
+def _acts_elsewhere(mitigation: Mitigation, case: Case) -> Iterator[str]:
+    """Say that none of the states that it can shorten matters, where a ledger tells."""
+    states, ledger = case.knowledge.states_of(mitigation.key), _ledger(case)
+    if states and ledger is not None and ledger.material and not ledger.held_by(states):
+        gap_ms, whole_ms = ledger.gap_ms(states), ledger.shares.gap_ms
+        yield f"what it acts on holds {gap_ms:.3g} of the {whole_ms:.3g} ms that slow runs take longer"
+
+
+def _ledger(case: Case) -> Ledger | None:
+    rankings = case.record.succeeded("rank_factors")
+    return rankings[-1].read(RankResult).ledger if rankings else None
+
+
+def _left(states: Sequence[TimeState], ledger: Ledger | None) -> float:
+    """Ratio of standard deviations that is left if states did not vary, to a tenth; 1 where nothing tells."""
+    return round(ledger.sd_left(states), 1) if ledger is not None else 1.0
 
 
 def first_ready(factor: KnownFactor, case: Case) -> str | None:

@@ -17,10 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from pydantic import Field
 
-from ..knowledge.shape import Frozen, is_empty, is_none
-from .base import Arguments, Outcome, Result
+from .base import Arguments, Outcome
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case, Record
 from .ledger.ledger import Ledger, ledger_of
@@ -28,10 +26,11 @@ from .ledger.plausible import elsewhere
 from .look_up import uncounted
 from .profile import ProfileResult
 from .profiled import baseline_p, profiled
+from .ranking import BlockLooked, Failing, RankedFactor, RankResult
 from .run_table import RunTable, described
 from .statistics.association.clusters import ColumnAssociation
 from .statistics.association.drift import drift_of
-from .statistics.association.factors import Association, Interaction, associate
+from .statistics.association.factors import Association, associate
 from .statistics.association.look import more_than_in_proportion
 from .statistics.ranks import r_squared
 from .statistics.values import BoolArray
@@ -44,8 +43,6 @@ LEAST_EFFECT = 0.05
 """How far from 0.5 the AUC of a column that works alone must be; thousands of runs show less, which tells nothing."""
 SPELL = "In the profiled runs slowness goes with their order, in the baseline it does not: a spell, not a drift."
 SAMPLED = "Rows are samples: what all samples of a run share was taken out, so whole runs explain nothing here."
-MOST_FAILING = 3
-"""Factors of failing that are told."""
 COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
 
@@ -56,101 +53,6 @@ _AS_FOUND = ColumnAssociation.model_fields.keys() - {"p_value", "visible"}
 
 class RankArguments(Arguments):
     """Nothing to choose: the cut and the columns stand already."""
-
-
-class RankedFactor(ColumnAssociation):
-    """A cluster of collinear columns, named by its most actionable member.
-
-    Its p-value is family-wise over every cluster of all blocks and looks; it is visible where its effect matters, too:
-    alone, or with another column.
-    """
-
-    factor: str
-    """Key of the knowledge base, or the column where it has none."""
-    auc_per_second: float | None
-    """The AUC of its rate; None where a rate means nothing."""
-    importance: float
-    """Drop of cross-validated balanced accuracy when the cluster is shuffled."""
-    stability: float
-    """Share of subsamples in which it is among the first three."""
-    contrary: bool = False
-    """Slow runs show less of what should be low: it goes with slowness and cannot be what makes it."""
-    runs: int
-    """Runs that it was looked at in: those with its layer on."""
-    elsewhere: str = Field(default="", exclude_if=is_empty)
-    """Clause: it goes with slow runs, and cannot hold what they take longer."""
-
-    @property
-    def suspect(self) -> bool:
-        """Tell whether it may be what makes runs slow."""
-        return self.visible and not self.contrary and not self.elsewhere
-
-
-class BlockLooked(Frozen):
-    """Columns that were read in the same runs."""
-
-    layers: tuple[str, ...]
-    runs: int
-    columns: int
-    clusters: int
-    share: float
-    """Of alpha that was spent on them."""
-
-
-class Failing(Frozen):
-    """What goes with failing among the profiled runs; association, and a question of its own at the same alpha."""
-
-    runs: int
-    failed: int
-    """Of them."""
-    longer: float
-    """Median time of a failed run over that of the others: below 1, they stop early."""
-    p_value: float
-    """Of the whole search."""
-    clusters: int
-    factors: tuple[RankedFactor, ...] = ()
-    """Only those that are visible, where `slow` stands for failed; a count that is merely less, as it is in a run that
-    stops early, is not among them."""
-
-    @property
-    def words(self) -> str:
-        """Say it in a sentence."""
-        shown = "; ".join(f"{one.factor} ({one.column}), {_weak(one)}" for one in self.first)
-        found = f"with failing goes {shown}" if shown else f"with failing goes nothing (p {self.p_value:.2g})"
-        return f"{self.failed} of {self.runs} profiled runs failed: {found}."
-
-    @property
-    def first(self) -> tuple[RankedFactor, ...]:
-        """The strongest column of each factor, of a few."""
-        return tuple({one.factor: one for one in reversed(self.factors)}.values())[::-1][:MOST_FAILING]
-
-
-class RankResult(Result):
-    """What goes with slowness, most important first."""
-
-    visible: bool
-    """One factor at least may be what makes runs slow."""
-    p_value: float
-    """Of the whole search."""
-    factors: tuple[RankedFactor, ...]
-    set_aside: dict[str, str]
-    clusters: int
-    """Clusters that were looked at, the order of the runs among them."""
-    look: int
-    """1, or 2 where heavy layers were tried after the light ones had shown nothing."""
-    look_share: float
-    """Of alpha that this look may spend."""
-    blocks: tuple[BlockLooked, ...]
-    filled: dict[str, int]
-    """Column to the runs in which the median stands in for a missing cell."""
-    interactions: tuple[Interaction, ...] = ()
-    """Visible pairs of clusters that only work together."""
-    uncounted: tuple[str, ...] = ()
-    """Where nothing is visible: factors that no counter shows, of which a mitigation can be tried here."""
-    warnings: tuple[str, ...] = ()
-    failing: Failing | None = Field(default=None, exclude_if=is_none)
-    ledger: Ledger | None = Field(default=None, exclude_if=is_none)
-    """Where the milliseconds of the profiled runs went, if a layer told."""
 
 
 def run(arguments: RankArguments, case: Case) -> Outcome:
@@ -277,10 +179,14 @@ def _looked(block: ColumnBlock, found: Association, share: float) -> BlockLooked
     return BlockLooked(layers=block.layers, runs=block.slow.size, columns=columns, clusters=clusters, share=share)
 
 
-def _importance(factor: RankedFactor) -> tuple[bool, bool, bool, float]:
-    """What is visible first; of that, what mitigations could lower, and what tells something beside the others."""
+def _importance(factor: RankedFactor) -> tuple[bool, bool, bool, float, float]:
+    """What is visible first; of that, what mitigations could lower, and what tells something beside the others.
+
+    Then what leaves the least spread if nothing of its states varied, to a tenth, and what surely goes with slow runs.
+    """
     harmless = factor.contrary or bool(factor.elsewhere)
-    return not factor.visible, factor.visible and harmless, factor.independent is False, factor.p_value
+    left = round(1.0 if factor.sd_left is None else factor.sd_left, 1)
+    return not factor.visible, factor.visible and harmless, factor.independent is False, left, factor.p_value
 
 
 def _contrary(column: str, auc: float, case: Case) -> bool:
@@ -323,14 +229,15 @@ def _ranked(found: Association, block: ColumnBlock, share: float, case: Case) ->
 
 
 def _weighed(factor: RankedFactor, ledger: Ledger | None, runs: RunTable, slow: BoolArray, case: Case) -> RankedFactor:
-    """Say of a factor that goes with slow runs where it cannot hold what those take longer."""
+    """Say of a factor that goes with slow runs what its states hold of it, or why it cannot be what makes them slow."""
     known = case.knowledge.factors.get(factor.factor)
     if not factor.visible or ledger is None or not ledger.material or known is None or not known.acts_on:
         return factor
     there = factor.column in runs.names  # no indicator of a setting
     column = described([factor.column], case.record.all_layers.values())[0] if there else None
     values = runs.column(factor.column) if there else np.zeros(slow.size)
-    return factor.model_copy(update={"elsewhere": elsewhere(ledger, known.acts_on, column, values, slow)})
+    away = elsewhere(ledger, known.acts_on, column, values, slow)
+    return factor.model_copy(update={"elsewhere": away, "sd_left": ledger.sd_left(known.acts_on)})
 
 
 def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFactor, list[str]]:
@@ -361,18 +268,12 @@ def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFac
     return found, [SPELL] * (profiled <= case.limits.alpha < p_value)
 
 
-def _weak(factor: RankedFactor) -> str:
-    return f"AUC {factor.auc:.2f}, family-wise p {factor.p_value:.2g}"
-
-
 def _summary(factors: tuple[RankedFactor, ...], visible: bool, p_value: float) -> str:
     first = factors[0]
     if first.elsewhere:
-        return f"No visible factor: {first.column} goes with slow runs, {_weak(first)}, but {first.elsewhere}."
+        return f"No visible factor: {first.column} goes with slow runs, {first.association}, but {first.elsewhere}."
     if not visible and first.visible:
-        return f"No visible factor: slow runs show less of {first.column}, {_weak(first)}."
+        return f"No visible factor: slow runs show less of {first.column}, {first.association}."
     if not visible:
-        return f"No visible factor: {first.column} is the best of {len(factors)} clusters, {_weak(first)}."
-    return (
-        f"{first.factor} ({first.column}) goes with slow runs: AUC {first.auc:.2f}, family-wise p {first.p_value:.2g}."
-    )
+        return f"No visible factor: {first.column} is the best of {len(factors)} clusters, {first.association}."
+    return f"{first.factor} ({first.column}) goes with slow runs: {first.association}."

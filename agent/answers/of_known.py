@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...knowledge.passages import KnowledgePassage, cited
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...tools.mitigation.preconditions import unmet
-from ...tools.rank_factors import RankedFactor
+from ...tools.ranking import RankedFactor
 from ..commands.alone import tried_here
 from ..planners.state import quoted
 from ..report.evidence import Evidence

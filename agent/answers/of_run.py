@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...knowledge.states import state_words
-from ...tools.rank_factors import RankedFactor
+from ...tools.ranking import RankedFactor
 from ...tools.verdict import confirmed, factors_found, helpful, title
 from ...tools.verdict_words import headline
 from ..planners.state import quoted

@@ -13,7 +13,7 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.passages import cited, related_notes, told_apart
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...knowledge.shape import overlap
-from ...knowledge.states import KnownState
+from ...knowledge.states import KnownState, state_words
 from ...knowledge.time_states import MEASURED, WAITS, TimeState, measured_as
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
@@ -110,6 +110,7 @@ def _of_a_mitigation(values: Mapping[str, Any]) -> tuple[Block, ...]:
         against="Against",
         parameters="Parameters",
         moves="It should lower",
+        shortens="It can shorten time",
     )
     return (
         *facts,
@@ -173,6 +174,7 @@ def _of_mitigation(mitigation: Mitigation, known: Knowledge, machine: Machine) -
         "against": ", ".join(f"{factor.name} ({factor.key})" for factor in against),
         "parameters": "; ".join(map(_parameter, mitigation.parameters)),
         "moves": ", ".join(mitigation.moves),
+        "shortens": ", ".join(map(state_words, known.states_of(mitigation.key))),
         "changes": _changes(mitigation, machine),
         "steps": list(mitigation.steps),
         "next": [*([tried] if mitigation.apply else []), f"vgo-agent mitigations {mitigation.key} --keep all"],

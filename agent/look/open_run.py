@@ -16,8 +16,9 @@ from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import LEAST_EFFECT, RankArguments, RankResult, associated
+from ...tools.rank_factors import LEAST_EFFECT, RankArguments, associated
 from ...tools.rank_factors import run as rank_factors
+from ...tools.ranking import RankResult
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled

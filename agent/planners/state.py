@@ -12,7 +12,7 @@ from typing import Any
 from ...prompts.render import render
 from ...tools.case import Finished
 from ...tools.look_up import Candidate
-from ...tools.rank_factors import RankedFactor
+from ...tools.ranking import RankedFactor
 from ...tools.steps.apply_mitigation import open_candidates
 from .base import Menu, View
 

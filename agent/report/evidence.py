@@ -20,7 +20,7 @@ from ...tools.mpi.rank_summary import Ranks
 from ...tools.mpi.rows import RankRows, rank_rows
 from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import RankedFactor
+from ...tools.ranking import RankedFactor
 from ...tools.row import RUNS
 from ...tools.run_table import RunTable
 from ...tools.verdict import Verdict, factors_found, helpful

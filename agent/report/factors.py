@@ -11,7 +11,7 @@ from ...tools.document import Block, Command, Facts, Figure, Listing, Section, T
 from ...tools.experiment.schedules import LayerSet
 from ...tools.fit_tree import FitTreeResult
 from ...tools.profile import ProfileResult
-from ...tools.rank_factors import RankedFactor, RankResult
+from ...tools.ranking import RankedFactor, RankResult
 from ...tools.row import Row
 from .evidence import Evidence, meaning, unit
 from .numbers import Fact, number, p_cell, p_value, percent, quantity

@@ -12,7 +12,7 @@ from ...tools.failures import FailedArms, Failures, failed_words
 from ...tools.measure import MeasureResult
 from ...tools.mitigation.preconditions import unmet
 from ...tools.profile import ProfileResult
-from ...tools.rank_factors import Failing, RankedFactor
+from ...tools.ranking import Failing, RankedFactor
 from ..again import again
 from .evidence import Evidence, unit
 from .numbers import number, p_value, quantity, ratio

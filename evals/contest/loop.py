@@ -23,7 +23,7 @@ from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcrip
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...tools.case import Record
-from ...tools.rank_factors import RankedFactor
+from ...tools.ranking import RankedFactor
 from ...tools.verdict import Verdict, confirmed, factors_found, title
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase

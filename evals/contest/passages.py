@@ -22,7 +22,7 @@ from ...tools.claim import Claim
 from ...tools.compare import LEAST, Moved
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
-from ...tools.rank_factors import RankedFactor
+from ...tools.ranking import RankedFactor
 from ...tools.verdict import Diagnosis, Refuted, Undecided, helpful
 from ...tools.verdict_words import headline
 

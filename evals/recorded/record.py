@@ -32,7 +32,8 @@ from ...tools.machine import Machine
 from ...tools.measure import MeasureArguments
 from ...tools.profile import ProfileArguments
 from ...tools.profiled import companions
-from ...tools.rank_factors import RankArguments, RankResult
+from ...tools.rank_factors import RankArguments
+from ...tools.ranking import RankResult
 from ...tools.registry import TOOLS
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers

@@ -25,7 +25,7 @@ from ...tools.experiment.schedules import Crossover, bare_runs
 from ...tools.look_up import first_ready
 from ...tools.machine import Machine
 from ...tools.mitigation.preconditions import beyond_reach, unmet
-from ...tools.rank_factors import RankedFactor, RankResult
+from ...tools.ranking import RankedFactor, RankResult
 from ...tools.row import BASELINE
 from ...tools.subject import Allow, Subject
 from .bench import BATCHES, SHARE

@@ -12,7 +12,7 @@ import pytest
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Decision, ToolEnd, ToolStart, read
-from vgo_agent.tools.rank_factors import RankResult
+from vgo_agent.tools.ranking import RankResult
 
 FAULTS = """
 import os, time

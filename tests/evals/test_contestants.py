@@ -29,7 +29,7 @@ from vgo_agent.evals.scores.score import scored
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.base import Outcome
-from vgo_agent.tools.rank_factors import RankResult
+from vgo_agent.tools.ranking import RankResult
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.steps.rank_factors import RankFactorsTool
 

@@ -17,7 +17,7 @@ from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.measure import MeasureResult
 from vgo_agent.tools.profile import ProfileResult
-from vgo_agent.tools.rank_factors import RankResult
+from vgo_agent.tools.ranking import RankResult
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.run_table import artefacts
 from vgo_agent.tools.statistics.shape.describe import describe

@@ -80,6 +80,10 @@ class Ledger(FiniteResult):
         meant = {name for state in states for name in measured_as(state)}
         return tuple(one for one in self.material if one.state in meant)
 
+    def sd_left(self, states: Iterable[TimeState]) -> float:
+        """Ratio of standard deviations if the one of these states that matters most did not vary; 1 if none matters."""
+        return min((one.sd_left for one in self.held_by(states)), default=1.0)
+
     def gap_ms(self, states: Iterable[TimeState]) -> float:
         """What slow runs spend more in these states than fast ones."""
         meant = {name for state in states for name in measured_as(state)}

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from ..base import JsonArguments
 from ..case import Record
 from ..profile import ProfileResult
-from ..rank_factors import BlockLooked, RankArguments, RankedFactor, RankResult, run
+from ..rank_factors import RankArguments, run
+from ..ranking import BlockLooked, RankedFactor, RankResult
 from ..simulated import Lead, World, shown, stumble
 from ..situation import Choices, Situation
 from ..tool import Tool

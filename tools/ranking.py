@@ -1,0 +1,116 @@
+"""What a ranking of factors says: which go with slow runs, with failing ones, and in how much of the time they lie."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ..knowledge.shape import Frozen, is_empty, is_none
+from .base import Result
+from .ledger.ledger import Ledger
+from .statistics.association.clusters import ColumnAssociation
+from .statistics.association.factors import Interaction
+
+MOST_FAILING = 3
+"""Factors of failing that are told."""
+
+
+class RankedFactor(ColumnAssociation):
+    """A cluster of collinear columns, named by its most actionable member.
+
+    Its p-value is family-wise over every cluster of all blocks and looks; it is visible where its effect matters, too:
+    alone, or with another column.
+    """
+
+    factor: str
+    """Key of the knowledge base, or the column where it has none."""
+    auc_per_second: float | None
+    """The AUC of its rate; None where a rate means nothing."""
+    importance: float
+    """Drop of cross-validated balanced accuracy when the cluster is shuffled."""
+    stability: float
+    """Share of subsamples in which it is among the first three."""
+    contrary: bool = False
+    """Slow runs show less of what should be low: it goes with slowness and cannot be what makes it."""
+    runs: int
+    """Runs that it was looked at in: those with its layer on."""
+    elsewhere: str = Field(default="", exclude_if=is_empty)
+    """Clause: it goes with slow runs, and cannot hold what they take longer."""
+    sd_left: float | None = Field(default=None, exclude_if=is_none)
+    """Ratio of standard deviations if nothing of the states that it acts on varied: the best that a remedy can do."""
+
+    @property
+    def suspect(self) -> bool:
+        """Tell whether it may be what makes runs slow."""
+        return self.visible and not self.contrary and not self.elsewhere
+
+    @property
+    def association(self) -> str:
+        """How surely it goes with slow runs."""
+        return f"AUC {self.auc:.2f}, family-wise p {self.p_value:.2g}"
+
+
+class BlockLooked(Frozen):
+    """Columns that were read in the same runs."""
+
+    layers: tuple[str, ...]
+    runs: int
+    columns: int
+    clusters: int
+    share: float
+    """Of alpha that was spent on them."""
+
+
+class Failing(Frozen):
+    """What goes with failing among the profiled runs; association, and a question of its own at the same alpha."""
+
+    runs: int
+    failed: int
+    """Of them."""
+    longer: float
+    """Median time of a failed run over that of the others: below 1, they stop early."""
+    p_value: float
+    """Of the whole search."""
+    clusters: int
+    factors: tuple[RankedFactor, ...] = ()
+    """Only those that are visible, where `slow` stands for failed; a count that is merely less, as it is in a run that
+    stops early, is not among them."""
+
+    @property
+    def words(self) -> str:
+        """Say it in a sentence."""
+        shown = "; ".join(f"{one.factor} ({one.column}), {one.association}" for one in self.first)
+        found = f"with failing goes {shown}" if shown else f"with failing goes nothing (p {self.p_value:.2g})"
+        return f"{self.failed} of {self.runs} profiled runs failed: {found}."
+
+    @property
+    def first(self) -> tuple[RankedFactor, ...]:
+        """The strongest column of each factor, of a few."""
+        return tuple({one.factor: one for one in reversed(self.factors)}.values())[::-1][:MOST_FAILING]
+
+
+class RankResult(Result):
+    """What goes with slowness, most important first."""
+
+    visible: bool
+    """One factor at least may be what makes runs slow."""
+    p_value: float
+    """Of the whole search."""
+    factors: tuple[RankedFactor, ...]
+    set_aside: dict[str, str]
+    clusters: int
+    """Clusters that were looked at, the order of the runs among them."""
+    look: int
+    """1, or 2 where heavy layers were tried after the light ones had shown nothing."""
+    look_share: float
+    """Of alpha that this look may spend."""
+    blocks: tuple[BlockLooked, ...]
+    filled: dict[str, int]
+    """Column to the runs in which the median stands in for a missing cell."""
+    interactions: tuple[Interaction, ...] = ()
+    """Visible pairs of clusters that only work together."""
+    uncounted: tuple[str, ...] = ()
+    """Where nothing is visible: factors that no counter shows, of which a mitigation can be tried here."""
+    warnings: tuple[str, ...] = ()
+    failing: Failing | None = Field(default=None, exclude_if=is_none)
+    ledger: Ledger | None = Field(default=None, exclude_if=is_none)
+    """Where the milliseconds of the profiled runs went, if a layer told."""
