@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy.stats import mannwhitneyu
 
 from ..knowledge.shape import Frozen, is_none
 from ..layers.schema import Column, Layer
@@ -21,6 +20,7 @@ from .row import Row
 from .statistics.fleet.levels import Drained, drained, levels
 from .statistics.fleet.odd import odd
 from .statistics.fleet.shares import Shares, shares
+from .statistics.ranks import auc
 from .statistics.values import BoolArray, FloatArray, IntervalEstimate
 
 LEAST_RUNS = 8
@@ -158,7 +158,8 @@ def _apart(there: FloatArray, elsewhere: FloatArray) -> float:
         return 0.0
     if not elsewhere.size:
         return float(np.mean(there != 0))
-    above = float(mannwhitneyu(there, elsewhere).statistic) / (there.size * elsewhere.size)
+    both = np.concatenate((there, elsewhere))[:, None]
+    above = float(auc(both, np.arange(both.size) < there.size)[0])
     return max(above, 1 - above)
 
 

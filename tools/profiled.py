@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from ..layers.launcher import HOST
 from ..layers.schema import Layer
@@ -174,4 +173,6 @@ def baseline_p(case: Case, later_is_worse: bool) -> float:
     if outcomes.size < FEWEST or outcomes.min() == outcomes.max():
         return 1.0
     rises = later_is_worse == case.subject.lower_is_better
+    from scipy.stats import spearmanr  # half a second to load, which most commands can spare
+
     return float(spearmanr(np.arange(outcomes.size), outcomes, alternative="greater" if rises else "less").pvalue)

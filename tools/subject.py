@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -89,6 +90,11 @@ class Subject(Frozen):
     """Address of a Dask scheduler, or a file that names a cluster, on whose hosts it runs; empty: on this one."""
     mixed: bool = Field(default=False, exclude_if=is_empty)
     """Hosts that differ are welcome."""
+
+    @property
+    def typed(self) -> str:
+        """The command as its user typed it; a shell line is not quoted once more."""
+        return " ".join(self.command) if self.shell else shlex.join(self.command)
 
     @property
     def counted(self) -> str:

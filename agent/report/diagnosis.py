@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ...tools import document as doc
 from ...tools.remedies import broken, not_accepted
-from ...tools.subject import Subject
 from ...tools.verdict import helpful, title
 from ...tools.verdict_words import headline
 from ..again import again
@@ -29,7 +28,7 @@ def document(evidence: Evidence) -> doc.Document:
         "diagnosis",
         (
             doc.Headline("", sentence(evidence)),
-            doc.Command(typed(run.subject), label),
+            doc.Command(run.subject.typed, label),
             *map(doc.Note, warnings(evidence)),
             *mitigations.winner(evidence),
             doc.Section("What to do next", (doc.Listing(steps(evidence)),)),
@@ -49,18 +48,13 @@ def document(evidence: Evidence) -> doc.Document:
             doc.Section("Not available on this machine", (doc.Facts(absent(run)),)),
             how.section(evidence, _checked(evidence)),
         ),
-        typed(run.subject),
+        run.subject.typed,
     )
 
 
 def _bars(evidence: Evidence) -> str:
     ledger, split = evidence.ledger, evidence.split
     return ledger_text(split, ledger.shares) if ledger and split else ""
-
-
-def typed(subject: Subject) -> str:
-    """The command as the user typed it; a shell line is not quoted once more."""
-    return " ".join(subject.command) if subject.shell else shlex.join(subject.command)
 
 
 def sentence(evidence: Evidence) -> str:

@@ -27,7 +27,6 @@ from ..render.terminal import blocks_text
 from ..session import ShownAnswer
 from ..terminal import speaks_unicode
 from . import factors, ledger
-from .diagnosis import typed
 from .ledger import ledger_text
 from .numbers import histogram, number, statistics
 from .remarks import findings, of_form
@@ -73,7 +72,7 @@ def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
     """Give the object that `--json` prints: the result, every run, and what the runs were made on."""
     subject = stepped.run.subject
     return {
-        "command": typed(subject),
+        "command": subject.typed,
         "outcome": subject.outcome,
         "unit": subject.unit,
         **stepped.result.model_dump(mode="json"),
@@ -106,7 +105,7 @@ def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> Iter
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
     ended = f"stopped by {_ended(stepped) or measured.stopped_by}{reason}"
-    yield f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; {ended}."
+    yield f"{subject.typed}: {number(measured.runs)} {subject.counted} count{failed}; {ended}."
     yield Facts(statistics(measured.outcome, measured.sd_interval, subject.unit))
     yield _histogram(counted[measured.warm_up :], subject.unit, fancy)
     yield from findings(measured, subject.unit)
@@ -120,7 +119,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
     failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
     with_columns = f"{subject.counted} with {number(profiled.columns)} columns"
-    yield f"{typed(subject)}: {number(len(counted))} {with_columns}{bare}{failed}{ended}."
+    yield f"{subject.typed}: {number(len(counted))} {with_columns}{bare}{failed}{ended}."
     yield Facts(statistics(profiled.outcome, log_sd_interval(counted), subject.unit))
     yield _histogram(counted, subject.unit, fancy)
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))

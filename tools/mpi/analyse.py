@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from ...knowledge.errors import VgoError
 from ..statistics.labels.classes import label
@@ -167,6 +166,8 @@ def within(rows: RankRows, at: int) -> tuple[ColumnCorrelation, ...]:
     varying = {name: one for name, one in columns.items() if np.isfinite(one).all() and np.ptp(one) > 0}
     if np.ptp(more) == 0 or not varying:
         return ()
+    from scipy.stats import spearmanr  # half a second to load, which most commands can spare
+
     tested = {name: spearmanr(one, more) for name, one in varying.items()}
     adjusted = holm([float(test.pvalue) for test in tested.values()])
     found = [

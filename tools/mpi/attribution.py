@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta, binom, norm
+from scipy.special import bdtrc, betaincinv, ndtri
 
 from ..statistics.ratio_test import holm
 from ..statistics.spread import inflation
@@ -58,9 +58,9 @@ def slowest(own_s: FloatArray, alpha: float) -> Slowest:
     worth = np.array([runs / inflation(parts[:, rank]).mean for rank in range(ranks)])
     share = parts.mean(axis=0)
     hits, level = share * worth, alpha / ranks / 2
-    low = np.where(hits > 0, beta.ppf(level, np.maximum(hits, 1e-9), worth - hits + 1), 0.0)
-    high = np.where(hits < worth, beta.ppf(1 - level, hits + 1, np.maximum(worth - hits, 1e-9)), 1.0)
-    p = binom.sf(np.floor(hits) - 1, np.floor(worth), 1 / ranks)
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), worth - hits + 1, level), 0.0)
+    high = np.where(hits < worth, betaincinv(hits + 1, np.maximum(worth - hits, 1e-9), 1 - level), 1.0)
+    p = bdtrc(np.floor(hits) - 1, np.floor(worth).astype(int), 1 / ranks)
     return Slowest(share, low, high, np.array(holm(p.tolist())))
 
 
@@ -152,7 +152,7 @@ def _intervals(
         scale = np.linalg.norm(one) * np.linalg.norm(many, axis=0)
         drawn.append(np.divide(one @ many, scale, out=np.zeros_like(scale), where=scale > 0))
     fisher = np.arctanh(np.clip(np.array(drawn), -0.999999, 0.999999))
-    reach = norm.ppf(1 - alpha / 2) * fisher.std(axis=0, ddof=1)
+    reach = ndtri(1 - alpha / 2) * fisher.std(axis=0, ddof=1)
     middle = np.arctanh(np.clip(r, -0.999999, 0.999999))
     low, high = (np.maximum(np.tanh(middle + sign * reach), 0.0) ** 2 for sign in (-1, 1))
     return tuple(IntervalEstimate(low=float(one), high=float(other)) for one, other in zip(low, high, strict=True))

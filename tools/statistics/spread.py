@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from ...knowledge.errors import VgoError
+from .ranks import ranks_of
 from .values import FiniteResult, FloatArray, IntervalEstimate, finite, number, sorted_quantile
 
 
@@ -89,7 +89,7 @@ def inflation(values: FloatArray, ordered: bool = True) -> Inflation:
     n = values.size
     if not ordered or n < 10 or values.min() == values.max():
         return Inflation(1.0, 1.0, 0.0)
-    lag1 = float(autocorrelation(rankdata(values))[1])
+    lag1 = float(autocorrelation(ranks_of(values))[1])
     if lag1 < GATE / math.sqrt(n):
         return Inflation(1.0, 1.0, lag1)
     of_mean, of_square = (autocorrelation(part) for part in (values, (values - values.mean()) ** 2))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import listed
-from ..statistics.surface.gaussian import evenly
+from ..statistics.surface.model import evenly
 from ..statistics.values import FiniteResult, FloatArray
 
 Level = float | str

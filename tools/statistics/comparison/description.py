@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import wasserstein_distance
 
 from ....knowledge.errors import VgoError
 from ..shape.describe import describe
@@ -102,6 +101,8 @@ def describe_arms(
         raise ValueError(f"{x.size} and {y.size} samples are no whole runs of {whole}.")
     blocks = _blocks(x, y, paired, whole)
     found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better, whole))
+    from scipy.stats import wasserstein_distance  # half a second to load, which most commands can spare
+
     distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1)) if np.ptp(x) else 0.0
     return Description(
         paired=paired,

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
+from ..ranks import ranks_of
 from ..spread import autocorrelation
 from ..values import BoolArray, FloatArray, IntArray
 
@@ -211,7 +211,7 @@ def _block(x: FloatArray) -> int:
     n = x.size
     if n < FEWEST or x.min() == x.max():
         return 1
-    correlation = autocorrelation(rankdata(x))
+    correlation = autocorrelation(ranks_of(x))
     r = float(correlation[1])
     if r * math.sqrt(n) < DEPENDENT_Z:
         return 1

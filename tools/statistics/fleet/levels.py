@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
-from scipy.stats import trim_mean
-from scipy.stats.mstats import winsorize
+from scipy.special import stdtrit
 
 from ....knowledge.errors import VgoError
 from ..spread import inflation
@@ -54,6 +52,9 @@ def levels(outcome: FloatArray, codes: IntArray, names: Sequence[str], *, ordere
 
 def _location(logs: FloatArray, ordered: bool) -> tuple[float, float]:
     """Trimmed mean and its error, winsorised SD / ((1 - 2 g) sqrt n): Tukey and McLaughlin 1963."""
+    from scipy.stats import trim_mean  # half a second to load, which most commands can spare
+    from scipy.stats.mstats import winsorize
+
     cut = int(TRIMMED * logs.size)
     kept = np.asarray(winsorize(logs, (cut / logs.size, cut / logs.size)))
     error = float(kept.std(ddof=1)) / ((1 - 2 * cut / logs.size) * math.sqrt(logs.size))
@@ -132,11 +133,11 @@ def pooled(log_ratios: FloatArray, errors: FloatArray) -> Pooled:
     found = combine_effects(log_ratios, np.maximum(errors, 1e-12) ** 2, method_re="dl", use_t=True)
     k = log_ratios.size
     mean, error = float(found.mean_effect_re), float(found.sd_eff_w_re_hksj)
-    half = float(student.ppf(0.975, k - 1)) * error
+    half = float(stdtrit(k - 1, 0.975)) * error
     between = max(float(found.tau2), 0.0)
     expected = None
     if k > 2:
-        wide = float(student.ppf(0.975, k - 2)) * math.sqrt(between + error**2)
+        wide = float(stdtrit(k - 2, 0.975)) * math.sqrt(between + error**2)
         expected = IntervalEstimate(low=math.exp(mean - wide), high=math.exp(mean + wide))
     return Pooled(
         ratio=math.exp(mean),

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray, IntervalEstimate
 
@@ -154,5 +154,5 @@ def _interval(
     """Bonferroni over nodes by Student's t; the median of the nodes has an error too."""
     k = deviation.size
     centre = math.pi / 2 * (between**2 + float(np.median(errors**2))) / k
-    half = student.ppf(1 - alpha / (2 * k), np.maximum(runs - 1, 1)) * np.sqrt(errors**2 + centre)
+    half = stdtrit(np.maximum(runs - 1, 1), 1 - alpha / (2 * k)) * np.sqrt(errors**2 + centre)
     return deviation - half, deviation + half

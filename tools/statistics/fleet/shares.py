@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.stats import f as fisher
-from scipy.stats import rankdata
+from scipy.special import fdtri
 
+from ..ranks import centred_ranks
 from ..values import ColumnCorrelation, FiniteResult, FloatArray, IntArray, IntervalEstimate, number
 
 
@@ -81,7 +81,7 @@ def _anova(logs: FloatArray, codes: IntArray) -> tuple[float, float, IntervalEst
         share = float(of_means > 0)
         return 0.0, of_means, IntervalEstimate(low=share, high=share)
     ratio = usual * of_means / within
-    low, high = (_share(ratio / float(fisher.ppf(level, k - 1, max(n - k, 1))), usual) for level in (0.975, 0.025))
+    low, high = (_share(ratio / float(fdtri(k - 1, max(n - k, 1), level)), usual) for level in (0.975, 0.025))
     return within, max(of_means - within / usual, 0.0), IntervalEstimate(low=low, high=high)
 
 
@@ -136,7 +136,7 @@ def between(
 
 def _scores(values: FloatArray) -> FloatArray:
     """Ranks of each column, centred and of length 1; zeros where nothing varies."""
-    ranks = rankdata(values, axis=0) - (values.shape[0] + 1) / 2
+    ranks = centred_ranks(values) / 2
     length = np.sqrt((ranks**2).sum(axis=0))
     scores: FloatArray = np.divide(ranks, length, out=np.zeros_like(ranks), where=length > 0)
     return scores

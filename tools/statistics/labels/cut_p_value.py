@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from ..association.chance import Floats, Labels, labels_of
 from ..association.search import Grouped, grouped
-from ..ranks import centred_ranks
+from ..ranks import centred_ranks, ranks_of
 from ..values import FloatArray, IntArray
 
 PLAIN, REMAINS = 3.5, 0.5
@@ -110,7 +109,7 @@ def _greatest(z: FloatArray, spread: _Spread) -> float:
 
 
 def _links(raw: FloatArray, per_unit: FloatArray | None, worse: FloatArray, cuts: FloatArray, ordered: bool) -> _Links:
-    labels = labels_of(np.asarray(ndtri((rankdata(worse) - 0.5) / worse.size)), ordered)
+    labels = labels_of(np.asarray(ndtri((ranks_of(worse) / worse.size + 1) / 2)), ordered)
     ranks = centred_ranks(raw if per_unit is None else np.hstack((raw, per_unit)))
     ranks -= labels.basis @ (labels.basis.T @ ranks)
     length = np.sqrt((ranks**2).sum(axis=0))

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
+from ..ranks import ranks_of
 from ..values import FiniteResult, FloatArray
 
 MOST_BLOCKS = 2000
@@ -46,7 +46,7 @@ def shifts(series: ArrayLike) -> list[int]:
     if x.size < LEAST_RUNS or x.min() == x.max():
         return []
     # As if there were no ties: with many, ranks vary less, and the test only gets stricter.
-    ranks = (rankdata(x) - (x.size + 1) / 2) / math.sqrt((x.size**2 - 1) / 12)
+    ranks = ranks_of(x) / 2 / math.sqrt((x.size**2 - 1) / 12)
     block = -(-x.size // MOST_BLOCKS)
     means = _block_means(ranks, block)
     r, noise = _noise(means)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
+from ..ranks import ranks_of
 from ..spread import inflation
 from ..values import FiniteResult, FloatArray, IntArray, finite
 from . import mixture, tails
@@ -88,7 +88,7 @@ def lag1(values: ArrayLike) -> float | None:
     x = finite(values)
     if x.size < 4 or x.min() == x.max():
         return None
-    ranks = rankdata(x) - (x.size + 1) / 2
+    ranks = ranks_of(x) / 2
     return float((ranks[1:] * ranks[:-1]).sum() / (ranks**2).sum())
 
 

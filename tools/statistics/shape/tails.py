@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from ..values import FiniteResult, FloatArray, sorted_quantile
 
@@ -64,7 +64,7 @@ def outliers(values: FloatArray, ascending: FloatArray, valleys: list[float]) ->
     """Find them among values in run order: below what the lowest mode reaches, above what the highest reaches."""
     parts = np.split(ascending, np.searchsorted(ascending, valleys))
     # As if the scale came from a fifth of the runs: quantiles of few runs are rough.
-    bar = max(LEAST_SCORE, float(t.isf(FALSE_RATE / 2 / max(values.size, 1), max(values.size, 1) / 5)))
+    bar = max(LEAST_SCORE, float(-stdtrit(max(values.size, 1) / 5, FALSE_RATE / 2 / max(values.size, 1))))
     high, low = _reach(parts[-1], bar), _reach(-parts[0][::-1], bar)
     beyond = np.zeros(values.size, dtype=np.bool_)
     if high is not None:
@@ -95,7 +95,7 @@ def _reach(x: FloatArray, bar: float) -> float | None:
     up, down = high - middle, middle - low
     if up <= 0 or down <= 0:
         return None
-    z90 = float(norm.ppf(0.9))
+    z90 = float(ndtri(0.9))
     q = up / down
     if abs(math.log(q)) < 1e-6:
         return middle + bar / z90 * up

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr, ndtri
-from scipy.stats import binomtest
 
 from ....knowledge.errors import VgoError
 from ..ratio_test import FEWEST, contributions, ratio_test, side
@@ -193,6 +192,8 @@ def _solved(search: _Search) -> tuple[int | None, int | None, int | None]:
 
 
 def _point(runs: int, hits: int, experiments: int) -> PowerPoint:
+    from scipy.stats import binomtest  # half a second to load, which most commands can spare
+
     bounds = binomtest(hits, experiments).proportion_ci()
     return PowerPoint(
         runs=runs, experiments=experiments, power=hits / experiments, low=float(bounds.low), high=float(bounds.high)

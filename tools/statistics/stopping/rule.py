@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
-from scipy.stats import ks_2samp
 
 from ..spread import autocorrelation, inflation, log_sd_interval
 from ..values import FiniteResult, FloatArray, finite
@@ -160,6 +159,8 @@ def ks(runs: OutcomesSoFar, target: float) -> Stopping:
     x = runs.outcomes
     if x.size < 2:
         return stopping(runs, False, "two runs at least make two halves")
+    from scipy.stats import ks_2samp  # half a second to load, which most commands can spare
+
     half = x.size // 2
     distance = float(ks_2samp(x[:half], x[half:], method="asymp").statistic)
     return stopping(runs, distance <= target, f"the halves are {distance:.2g} apart (target {target:g})")

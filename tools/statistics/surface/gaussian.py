@@ -13,7 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
 from ..values import FloatArray, IntArray
-from .model import SurfaceEstimator, SurfaceModel
+from .model import SurfaceEstimator, SurfaceModel, evenly
 
 MOST_POINTS = 1500
 """The cost grows with the cube: of more points a random sample is taken."""
@@ -202,14 +202,6 @@ def levels_of(x: FloatArray) -> tuple[FloatArray, ...]:
 def ranked(x: FloatArray, levels: Sequence[FloatArray]) -> FloatArray:
     """Place points (points, dimensions) between the ranks of levels of each dimension."""
     return np.column_stack([evenly(values, known) for values, known in zip(x.T, levels, strict=True)])
-
-
-def evenly(values: FloatArray, levels: FloatArray) -> FloatArray:
-    """Place values between the ranks of ascending levels, 0 to 1; beyond the ends by the mean distance of levels."""
-    steps, width = max(len(levels) - 1, 1), float(levels[-1] - levels[0]) or 1.0
-    beyond = np.minimum(values - levels[0], 0) + np.maximum(values - levels[-1], 0)
-    placed: FloatArray = np.interp(values, levels, np.arange(len(levels))) / steps + beyond / width
-    return placed
 
 
 def says_more(x: FloatArray) -> bool:

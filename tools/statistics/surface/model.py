@@ -106,3 +106,11 @@ def unseen(
             others = np.arange(len(y)) != place
             predicted[place] = ready.fit(x[others], y[others]).predict(x[place : place + 1])[0]
     return predicted
+
+
+def evenly(values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Place values between the ranks of ascending levels, 0 to 1; beyond the ends by the mean distance of levels."""
+    steps, width = max(len(levels) - 1, 1), float(levels[-1] - levels[0]) or 1.0
+    beyond = np.minimum(values - levels[0], 0) + np.maximum(values - levels[-1], 0)
+    placed: FloatArray = np.interp(values, levels, np.arange(len(levels))) / steps + beyond / width
+    return placed
