@@ -28,7 +28,13 @@ def looked_up(factor, **more_ms):
     record = dataclasses.replace(made.record, calls=tuple(calls))
     assert record.latest("rank_factors").read(RankResult).ledger is not None
     case = Case("c", made.subject, made.limits, made.machine, KNOWN, record)
-    return run(LookUpArguments(factor=factor), case).result
+    return found_in(factor, case)
+
+
+def found_in(factor, case):
+    found = run(LookUpArguments(factor=factor), case).result
+    assert isinstance(found, LookUpResult)
+    return found
 
 
 def away(found: LookUpResult):
@@ -57,7 +63,7 @@ def test_of_equal_harm_the_state_that_could_give_most_comes_first():
 def test_without_a_ledger_nothing_is_set_aside():
     made = invisible()
     case = Case("c", made.subject, made.limits, made.machine, KNOWN, made.record)
-    assert not away(run(LookUpArguments(factor="run_queue_wait"), case).result)
+    assert not away(found_in("run_queue_wait", case))
 
 
 def test_states_of_a_mitigation_are_its_own_or_those_of_its_factors():
