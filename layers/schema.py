@@ -118,6 +118,8 @@ class Layer(LayerModel):
     """What makes it available where it is not: a package, a sysctl, a capability, a kernel option."""
     heavy: bool = False
     """It slows the program down or is dear to run: at most two such layers are on at once."""
+    includes: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
+    """Layers that tell no more beside it: they are off in its runs, as the same would be read twice."""
     slower: Annotated[float, Field(ge=1)] = 1.0
     """How many times longer a run may take under it: beyond five times that it is ended, and the layer set aside."""
     here: bool = True

@@ -100,8 +100,10 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     choice = choose_once(_allowed(arguments.layers, case), bench, bench.choice_of(case.call_id))
     if case.plan.mitigation:  # no cause is sought, and what is heavy is not kept beside pairs
         choice = replace(choice, layers=tuple(spec for spec in choice.layers if spec not in choice.most_runs))
-    heavy = {spec for spec in choice.layers if bench.layer(spec).heavy}
-    sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
+    known = {spec: bench.layer(spec) for spec in choice.layers}
+    heavy = {spec for spec in known if known[spec].heavy}
+    included = {spec: [one for one in known if known[one].key in known[spec].includes] for spec in heavy}
+    sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if known[spec].run}, included)
     named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
     most = {one: min(choice.most_runs.get(spec, arguments.runs) for spec in one) for one in sets}
     order = tuple(set_name(layers, bench) for layers in rotated(sets, arguments.runs, case.limits.seed, most))

@@ -46,6 +46,12 @@ def test_each_set_has_its_share_of_every_stretch_and_bare_runs_lie_between(layer
         assert abs(shares[BARE] - counts[BARE] * end / len(order)) <= 2
 
 
+def test_a_layer_that_is_included_in_a_heavy_one_is_off_beside_it():
+    sets = layer_sets(["process", "ledger", "stacks"], {"stacks"}, (), {"stacks": ["ledger"]})
+    assert sets == (("process", "ledger"), ("process", "stacks"))
+    assert layer_sets(["ledger", "stacks"], {"stacks"}, (), {"stacks": ["ledger"]}) == (("ledger",), ("stacks",))
+
+
 def test_another_seed_gives_another_order():
     sets = layer_sets(["process", "strace"], {"strace"})
     assert rotated(sets, 50, 1) != rotated(sets, 50, 2)

@@ -117,8 +117,15 @@ BARE_SHARE = 1 / 3
 """Bare runs for each profiled one."""
 
 
-def layer_sets(layers: Sequence[str], heavy: Container[str], wrapping: Container[str] = ()) -> tuple[LayerSet, ...]:
+def layer_sets(
+    layers: Sequence[str],
+    heavy: Container[str],
+    wrapping: Container[str] = (),
+    included: Mapping[str, Container[str]] = MappingProxyType({}),
+) -> tuple[LayerSet, ...]:
     """Split layers into the sets that are on together: the light ones alone, and the light ones with heavy ones.
+
+    Without light ones that are `included` in a heavy one, which tells the same.
 
     Up to two heavy layers have a set each, so that the cost of either is seen; more of them share sets by two, but one
     that wraps the program is never beside another, which would measure the wrapper.
@@ -129,8 +136,12 @@ def layer_sets(layers: Sequence[str], heavy: Container[str], wrapping: Container
     groups = [mixing[place : place + at_once] for place in range(0, len(mixing), at_once)]
     groups += [[layer] for layer in dear if layer in wrapping]
     light = tuple(layer for layer in layers if layer not in heavy)
-    with_heavy = [tuple(layer for layer in layers if layer not in heavy or layer in group) for group in groups]
-    return (*([light] if light else []), *with_heavy)
+
+    def beside(group: Sequence[str]) -> LayerSet:
+        told = [one for one in light if not any(one in included.get(each, ()) for each in group)]
+        return tuple(layer for layer in layers if layer in told or layer in group)
+
+    return (*([light] if light else []), *map(beside, groups))
 
 
 def rotated(
