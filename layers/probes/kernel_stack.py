@@ -6,7 +6,7 @@ import bisect
 import functools
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...knowledge.time_states import TimeState
@@ -100,10 +100,9 @@ class KernelStacks:
         return self._names[place] if place >= 0 else "?"
 
 
-def program_address(stack: bytes) -> int:
-    """The innermost address of the program on a stack; 0 where there is none."""
-    addresses = struct.unpack(f"={len(stack) // 8}Q", stack)
-    return next((one for one in addresses if 0 < one < KERNEL_HALF), 0)
+def program_addresses(stack: bytes) -> Iterator[int]:
+    """The addresses of the program on a stack, the innermost first; further ones where it keeps frame pointers."""
+    return (one for one in struct.unpack(f"={len(stack) // 8}Q", stack) if 0 < one < KERNEL_HALF)
 
 
 def wait_of(names: Sequence[str]) -> TimeState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from .lanes_made import lanes_of
 from .open_files import OpenFiles
 from .opened import Opener
 from .own_tasks import BUSY_CURE, STATES, OwnTasks
+from .perf_map import PerfMaps
 from .perf_open import refusal
 from .perf_ring import RingLoad
 from .region import ClockReadings, Region, before_output, between_readings, later_by, spent_looking
@@ -152,7 +154,8 @@ class LedgerProbe(LayerProbe):
         values = {**self._cells(totals(pieces)), f"{self._key}.region": region.found_by}
         if self._stacks is not None and self._files is not None:
             self._files.settle()
-            opener = Opener(trace, timelines, self._stacks, self._files)
+            began_s = time.time() - time.monotonic() + self._window[0] / 1e9
+            opener = Opener(trace, timelines, self._stacks, self._files, PerfMaps(began_s))
             values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
             values[f"{self._key}.lanes"] = lanes_of(opener, pieces, region).text()
         return self._declared(values)

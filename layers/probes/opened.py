@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from ...knowledge.time_states import QUEUES, TimeState
 from .elf_symbols import function_at
-from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, program_address
+from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, program_addresses
 from .open_files import OpenFiles
+from .perf_map import PerfMaps
 from .sched_trace import Mapped, Sampled, SchedTrace
 from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
 
@@ -30,6 +31,8 @@ OF_FILES = frozenset(
 )
 """Calls whose first argument is an open file."""
 NUMBERS = Path("/usr/include/asm-generic/unistd.h"), Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
+ANONYMOUS = "//anon"
+"""What a mapping of no file is called."""
 LEAST = 0.002
 """Of the window: what is shorter is kept with its state alone."""
 MOST_LENGTHS = 12
@@ -103,6 +106,7 @@ class Opener:
     timelines: Timelines
     stacks: KernelStacks
     files: OpenFiles
+    maps: PerfMaps
     _mapped: dict[int, list[Mapped]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
@@ -189,10 +193,14 @@ class Opener:
         return "system", call or names[-1]
 
     def _function(self, one: Sampled) -> str:
-        address, process = program_address(one.stack), one.process
+        if made := self.maps.name(one.process, program_addresses(one.stack)):
+            return made
+        address, process = next(program_addresses(one.stack), 0), one.process
         while address:
             for mapped in reversed(self._mapped.get(process, [])):
                 if mapped.start <= address < mapped.start + mapped.length:
+                    if mapped.path == ANONYMOUS:
+                        return "code made at run time"
                     where = function_at(mapped.path, address - mapped.start + mapped.offset)
                     return f"{where} in {Path(mapped.path).name}"
             if process not in self.timelines.born:

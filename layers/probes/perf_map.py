@@ -1,0 +1,59 @@
+"""Names of code that a runtime made while it ran: /tmp/perf-PID.map, as Python (-X perf), Java and Node write it.
+
+A line is where a function begins and its size in bytes, both hexadecimal, and its name
+(tools/perf/Documentation/jit-interface.txt of the kernel's source).
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from .elf_symbols import Function
+
+PLACE = "/tmp/perf-{}.map"
+LINE = re.compile(r"(?:0x)?([0-9a-fA-F]+) (?:0x)?([0-9a-fA-F]+) (\S.*)")
+PYTHON = re.compile(r"py::(.+):([^:]*)")
+
+
+class PerfMaps:
+    """The maps that processes of a run have left, each read once."""
+
+    def __init__(self, since_s: float, place: str = PLACE) -> None:
+        """`since_s`: when the run began, after which its maps were written, in seconds of the wall clock.
+
+        `place`: path of a map, with `{}` for the number of its process.
+        """
+        self._since_s, self._place = since_s, place
+        self._functions = functools.cache(self._read)
+
+    def name(self, process: int, addresses: Iterable[int]) -> str:
+        """Name the first of a stack's addresses that lies in a function of a map; empty where none does."""
+        known = self._functions(process)
+        for address in addresses if known else ():
+            place = bisect.bisect_right(known, address, key=lambda function: function.start) - 1
+            if place >= 0 and address < known[place].start + known[place].size:
+                return known[place].name
+        return ""
+
+    def _read(self, process: int) -> tuple[Function, ...]:
+        path = Path(self._place.format(process))
+        try:
+            if path.stat().st_mtime < self._since_s:
+                return ()  # of an earlier process of the same number
+            text = path.read_text(errors="replace")
+        except OSError:
+            return ()
+        lines = (match.groups() for line in text.splitlines() if (match := LINE.fullmatch(line.strip())))
+        # A place that is used again has the name that was written last.
+        found = {int(start, 16): Function(int(start, 16), int(size, 16), _short(name)) for start, size, name in lines}
+        return tuple(found[start] for start in sorted(found))
+
+
+def _short(name: str) -> str:
+    """`py::work:/home/a/b.py` as `work in b.py`; other names as they are."""
+    python = PYTHON.fullmatch(name)
+    return f"{python[1]} in {Path(python[2]).name}" if python else name

@@ -1,0 +1,83 @@
+"""Code that a runtime made while it ran is named by the map that it left."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.layers.probes.perf_map import PLACE, PerfMaps
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.spawn import Spawner
+
+MAKES_CODE = """
+import ctypes, mmap, os, time
+code = bytes.fromhex("4889f8 48ffc8 75fb c3")  # mov rax, rdi; dec rax; jnz; ret
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(code)
+at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+with open(f"/tmp/perf-{os.getpid()}.map", "w") as file:
+    file.write(f"{at:x} {len(code):x} counts down\\n")
+ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)(at)(30_000_000)
+"""
+
+
+def functions(*argv: str) -> set[str]:
+    """What a run of a program was sampled in; the map that it leaves is removed."""
+    probe, before = open_probe(find_layer("stacks")), set(Path("/tmp").glob("perf-*.map"))
+    try:
+        if probe.absent():
+            pytest.skip(next(iter(probe.absent().values())))
+        with Spawner() as spawner:
+            run = spawner.run(Launch(argv, environment=dict(os.environ)), [probe], capture=True)
+        opened = OpenedRun.read(str(probe.split(None)["stacks.opened"]))
+        assert run.exit_code == 0, run.error
+        return {one.function for one in opened.samples}
+    finally:
+        probe.close()
+        for path in set(Path("/tmp").glob("perf-*.map")) - before:
+            path.unlink()
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="its code is of x86-64")
+def test_code_that_was_made_at_run_time_has_its_name():
+    assert "counts down" in functions(sys.executable, "-S", "-c", MAKES_CODE)
+
+
+def test_a_function_of_node_has_its_name(tmp_path):
+    node = shutil.which("node")
+    if node is None or subprocess.run([node, "--perf-basic-prof", "-e", ""], cwd=tmp_path).returncode:
+        pytest.skip("no node that writes a map")
+    work = "function spinning(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } spinning(6e7)"
+    assert any("spinning" in name for name in functions(node, "--perf-basic-prof", "-e", work))
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=12), st.integers(0, 900))
+def test_an_address_has_the_name_of_the_function_around_it(tmp_path_factory, gaps_and_sizes, address):
+    place = str(tmp_path_factory.getbasetemp() / "perf-{}.map")
+    at, lines, expected = 0, [], ""
+    for number, (gap, size) in enumerate(gaps_and_sizes):
+        at += gap
+        lines.append(f"{at:x} {size:x} f{number}, with blanks")
+        expected = f"f{number}, with blanks" if at <= address < at + size else expected
+        at += size
+    Path(place.format(7)).write_text("\n".join([*lines, "no line of a map"]))
+    assert PerfMaps(0.0, place).name(7, [0, address] if address else [0]) == expected
+    assert PerfMaps(0.0, place).name(8, [address]) == ""
+
+
+def test_the_map_of_an_earlier_process_of_the_same_number_counts_for_nothing(tmp_path):
+    place = str(tmp_path / "perf-{}.map")
+    path = Path(place.format(7))
+    path.write_text("10 10 py::work:/home/a/b.py\n")
+    assert PerfMaps(time.time() - 60, place).name(7, [0x18]) == "work in b.py"
+    os.utime(path, (1, 1))
+    assert PerfMaps(time.time() - 60, place).name(7, [0x18]) == ""
+    assert PLACE.format(7) == "/tmp/perf-7.map"
