@@ -80,6 +80,9 @@ class Column(LayerModel):
     most_us: Annotated[float, Field(gt=0)] | None = None
     """One unit of it delays a run by at most so many microseconds, generously; None where it can be any time.
     A handful of interrupts cannot explain milliseconds, however well they go with slow runs."""
+    counts_waits: bool = False
+    """It counts how often the program left a CPU or came back: where a time ledger tells how long it was away, and why,
+    that is a consequence."""
     source: str = ""
     """The kernel file or call that it is read from, and the key within it."""
     read: str = ""

@@ -23,8 +23,11 @@ def elsewhere(
 ) -> str:
     """Say in a clause why a factor cannot hold what slow runs take longer; empty where it can.
 
-    Its states hold nothing of it, or its counter, shape (runs,), moves too little to make them as long as they are.
+    Its states hold nothing of it, or its counter, shape (runs,), counts what made none of them longer, or moves too
+    little to make them as long as they are.
     """
+    if column and column.counts_waits:
+        return "it counts how often the program was off a CPU, and how long that was is known"
     if not (held := ledger.held_by(acts_on)):
         return f"what it acts on holds {ledger.gap_ms(acts_on):.3g} of {ledger.shares.gap_ms:.3g} ms"
     most = most_ms(column, values, slow, held) if column else None

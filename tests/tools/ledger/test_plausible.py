@@ -39,12 +39,13 @@ def column(**more):
         ({"unit": "us"}, 0, 9000, True),
         ({"unit": "C", "level": True}, 60, 1, True),  # neither counts nor times: nothing is known
         ({"unit": "1/s", "rate": True}, 60, 1, True),
+        ({"counts_waits": True}, 0, 4000, False),
     ],
 )
 def test_a_counter_has_to_move_as_its_states_do(its, fast, more, cause):
     why = elsewhere(ledger(page_fault=10.0), (TimeState.PAGE_FAULT,), column(**its), fast + more * SLOW, SLOW)
     assert (why == "") == cause
-    assert cause or "of the 10" in why
+    assert cause or "of the 10" in why or "off a CPU" in why
 
 
 def test_a_factor_of_other_states_is_elsewhere():
