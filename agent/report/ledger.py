@@ -59,6 +59,15 @@ def headline(ledger: Ledger) -> str:
     return f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones: {', '.join(parts)}."
 
 
+def sentences(ledger: Ledger) -> Iterator[str]:
+    """The answer, and what the states that matter most were made of."""
+    yield headline(ledger)
+    for one in ledger.material[:3]:
+        if largest := ledger.cause_of(one.state):
+            yield f"{read_states()[one.state].name}: {_cause(largest)}."
+            yield largest.recognised.words if largest.recognised else ""
+
+
 def gained(compared: CompareResult | None) -> Iterator[Section]:
     """The time of both arms by state, and where the gain lies, if there is one; none where the pairs have no ledger."""
     gain = compared.gain if compared else None

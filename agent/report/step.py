@@ -61,7 +61,8 @@ class StepResult:
     def answer(self) -> Mapping[str, Any]:
         """Its numbers without the rows."""
         told = {name: value for name, value in summary(self, ()).items() if name not in ("rows", "saved")}
-        return told | {"headline": self.result.summary, "command": list(self.run.subject.command)}
+        notes = list(ledger.sentences(self.ledger)) if self.ledger else []
+        return told | {"headline": self.result.summary, "command": list(self.run.subject.command), "notes": notes}
 
     def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
         """Its numbers with every row, and its words."""

@@ -63,6 +63,9 @@ def test_a_program_that_sleeps_now_and_then_is_told_so(vgo, script, stacks) -> N
     assert state["gap_ms"] > 100 and state["share"] > 0.3
     cause = next(one for one in ledger["causes"] if one["state"] == "sleep")
     assert "nanosleep" in cause["what"] and cause["episodes_slow"] > cause["episodes_fast"]
+    asked = vgo("ask", json.loads(done.stdout)["run_dir"], "where did the time go?")
+    said = " ".join(asked.stdout.split())
+    assert asked.returncode == 0 and "asleep by a timer" in said and "clock_nanosleep" in said
 
 
 def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> None:
