@@ -33,9 +33,9 @@ def _of_run(run: TypicalRun, process: int) -> Iterator[dict[str, Any]]:
     for place, name in enumerate((PATH, *names)):
         yield _named("thread_name", process, first + place, name=name)
         yield _named("thread_sort_index", process, first + place, sort_index=place)
-    yield from _slices(run.lanes.path, process, first, "thread", names)
+    yield from _slices(run.lanes.path, process, first, names)
     for place, lane in enumerate(run.lanes.lanes, 1):
-        yield from _slices(lane.pieces, process, first + place, "woken by", names)
+        yield from _slices(lane.pieces, process, first + place, names[:0])
     yield from _arrows(run, process)
 
 
@@ -43,20 +43,19 @@ def _named(what: str, process: int, thread: int, **said: str | int) -> dict[str,
     return {"ph": "M", "name": what, "pid": process, "tid": thread, "ts": 0, "args": said}
 
 
-def _slices(
-    pieces: Iterable[LanePiece], process: int, thread: int, other: str, names: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+def _slices(pieces: Iterable[LanePiece], process: int, thread: int, others: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Name each by its state and what was done there, for speedscope adds up what has the same name and arguments.
+
+    On the path, say whose it was, where it was not the first thread's; of `others` the first is that.
+    """
     for piece in pieces:
         start, end = microseconds(piece.start_ns), microseconds(piece.end_ns)
         if start == end:
             continue
-        said: dict[str, str | int] = {"what": piece.what} if piece.what else {}
-        if piece.lane != NO_LANE:
-            said[other] = names[piece.lane]
-        if piece.pieces > 1:
-            said["pieces"] = piece.pieces
+        name = f"{state_words(piece.state)}: {piece.what}" if piece.what else state_words(piece.state)
+        said = {"args": {"thread": others[piece.lane]}} if others and piece.lane > 0 else {}
         where = {"pid": process, "tid": thread, "ts": start, "dur": end - start}
-        yield {"ph": "X", "name": state_words(piece.state), "cat": piece.state.value, **where, "args": said}
+        yield {"ph": "X", "name": name, "cat": piece.state.value, **where, **said}
 
 
 def _arrows(run: TypicalRun, process: int) -> Iterator[dict[str, Any]]:
