@@ -29,10 +29,12 @@ from scipy.stats import binomtest, mannwhitneyu, norm
 from vgo_agent.tools.analysis.analyse import Analyses, analyse_groups
 from vgo_agent.tools.analysis.analysis import Analysis, AnalysisOptions
 from vgo_agent.tools.claim import Arms, Claim, claim
+from vgo_agent.tools.ledger.split import FEWEST_OF_ALL
 from vgo_agent.tools.recorded.recorded import Observations
 from vgo_agent.tools.statistics.association.clusters import FactorAssociation
 from vgo_agent.tools.statistics.association.columns import Columns
 from vgo_agent.tools.statistics.association.factors import associate
+from vgo_agent.tools.statistics.association.mix import ALPHA, compare_mixes
 from vgo_agent.tools.statistics.comparison.description import describe_arms
 from vgo_agent.tools.statistics.labels.cut_search import parse
 from vgo_agent.tools.statistics.spread import log_sd_interval
@@ -436,6 +438,42 @@ def _coverage(cell: list[dict[str, tuple[bool, bool]]], name: str) -> str:
     return shown([hit for given, hit in holds if given])
 
 
+def mixed(seed: int, runs: int, slow: int, samples: tuple[int, int], like: float, moved: float) -> tuple[bool, bool]:
+    """Tell whether slow runs are said to have another mix of 20 functions, and whether a function is named.
+
+    `samples` of a fast and of a slow run; their shares are Dirichlet(`like` x common shares), 0: the common shares;
+    `moved` of the samples of slow runs goes to the first function.
+    """
+    rng = np.random.default_rng(seed)
+    common = 0.02 / 20 + 0.98 * rng.dirichlet(np.full(20, 0.3))
+    is_slow = rng.permutation(runs) < slow
+    shares = rng.dirichlet(common * like, runs) if like else np.tile(common, (runs, 1))
+    shares[is_slow] = (1 - moved) * shares[is_slow] + moved * np.eye(20)[0]
+    drawn = rng.poisson(np.where(is_slow, samples[1], samples[0]))
+    counts = rng.multinomial(drawn, shares).astype(np.float64)
+    rare = counts.sum(axis=0) < FEWEST_OF_ALL
+    found = compare_mixes(np.column_stack((counts[:, ~rare], counts[:, rare].sum(axis=1))), is_slow, seed)
+    different = found is not None and found.p_value <= ALPHA
+    return different, found is not None and different and bool((found.p_values <= ALPHA).any())
+
+
+def mixes(bench: Bench) -> Iterator[Row]:
+    """Whether slow runs are said to share their time among functions in another way than fast ones.
+
+    At most 0.05 is claimed where they do not; and how often it is found where a part of their samples is moved to one
+    function. Shares of runs vary as those of samples do, or more (rho .02).
+    """
+    yield "runs", "slow", "samples, fast and slow", "shares vary", "false", "function named", "moved .1", "moved .3"
+    for runs, slow in ((12, 6), (30, 5), (30, 15), (30, 25), (60, 30)):
+        for samples in ((20, 30), (10, 100), (100, 300)):
+            for like in (0.0, 50.0):
+                cell = partial(mixed, runs=runs, slow=slow, samples=samples, like=like)
+                false = zip(*bench.outcomes(partial(cell, moved=0.0)), strict=True)
+                power = [[one[0] for one in bench.outcomes(partial(cell, moved=moved))] for moved in (0.1, 0.3)]
+                varied = "more" if like else "as samples"
+                yield str(runs), str(slow), f"{samples[0]}, {samples[1]}", varied, *map(shown, (*false, *power))
+
+
 PARTS: dict[str, tuple[str, Callable[[Bench], Iterator[Row]]]] = {
     "cause": ("False causes", causes),
     "setting": ("Settings with many values", settings),
@@ -444,6 +482,7 @@ PARTS: dict[str, tuple[str, Callable[[Bench], Iterator[Row]]]] = {
     "claim": ("Claims", claimings),
     "power": ("Power", powers),
     "coverage": ("Coverage of intervals", coverages),
+    "mix": ("Functions of slow and fast runs", mixes),
     "links": ("Coverage of what is said of a factor", links),
 }
 

@@ -177,6 +177,7 @@ def _in_states(ledger: Ledger, states: Iterable[StateShare]) -> tuple[Located, .
             share=one.share,
             what=largest.words if (largest := ledger.cause_of(one.state)) else "",
             recognised=largest.recognised if largest else None,
+            why=ledger.why(one.state),
         )
         for one in states
     )

@@ -34,6 +34,8 @@ class Located(Frozen):
     """Call, file and who was waited for, of the largest part."""
     recognised: RecognisedFactor | None = Field(default=None, exclude_if=is_none)
     """What that is known to look like."""
+    why: str = Field(default="", exclude_if=is_empty)
+    """Clause: why slow runs spend more of it, of time on a CPU, as far as that is told."""
 
 
 class Found(Frozen):

@@ -86,7 +86,8 @@ def _part(part: Found) -> str:
 
 def _place(part: Located) -> str:
     known = f", as {_within(part.recognised.name)} looks" if part.recognised else ""
-    what = f": {part.what}{known}" if part.what else ""
+    said = "; ".join(filter(None, (f"{part.what}{known}" if part.what else "", part.why)))
+    what = f": {said}" if said else ""
     low, high = part.gap_interval.low, part.gap_interval.high
     return f"{part.name} ({part.gap_ms:.3g} ms [{low:.3g}, {high:.3g}], {100 * part.share:.2g} % of the variance{what})"
 

@@ -77,7 +77,7 @@ def _why(run: RunFacts) -> Material:
 
 def _where(run: RunFacts) -> Material:
     """Where slow runs take more time: the whole of it, then each state with what it was made of."""
-    direct = (*run.of("where"), *run.of("state")) or run.of("no_ledger")
+    direct = run.of("where", "state", "on_cpu") or run.of("no_ledger")
     return Material(direct, (*run.of("verdict"), *run.of("classes")), (fact.report(run.evidence),), most_more=1)
 
 

@@ -155,6 +155,8 @@ def _where(evidence: Evidence) -> Iterator[CitableFact]:
             f"{number(high, 3)}, {percent(one.share, 2)} of the variance{made}"
         )
         yield stated("state", detail=detail, calls=calls)
+    if found.on_cpu:
+        yield stated("on_cpu", detail=quoted(found.on_cpu.sentence, MOST_OF_VERDICT), calls=calls)
 
 
 def ranked(factor: RankedFactor, evidence: Evidence) -> CitableFact:

@@ -116,11 +116,12 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     yield from _left(shares)
     if ledger.net is not None:
         yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
-    for state in dict.fromkeys(one.state for one in ledger.causes):
+    told = {ledger.on_cpu.state: ledger.on_cpu.sentence} if ledger.on_cpu else {}
+    for state in dict.fromkeys((*(one.state for one in ledger.causes), *told)):
         causes = [one for one in ledger.causes if one.state == state]
         known = dict.fromkeys(one.recognised.words for one in causes if one.recognised)
         notes = (f"It looks like this: {words}" for words in known)
-        yield Section(read_states()[state].name, (Listing(tuple(map(_cause, causes))), *notes))
+        yield Section(read_states()[state].name, (Listing(tuple(map(_cause, causes))), told.get(state, ""), *notes))
     yield Facts(
         tuple(
             (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts

@@ -155,7 +155,7 @@ class LedgerProbe(LayerProbe):
         if self._stacks is not None and self._files is not None:
             self._files.settle()
             began_s = time.time() - time.monotonic() + self._window[0] / 1e9
-            opener = Opener(trace, timelines, self._stacks, self._files, PerfMaps(began_s))
+            opener = Opener(trace, timelines, self._stacks, self._files, PerfMaps(began_s), self._root)
             values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
             values[f"{self._key}.lanes"] = lanes_of(opener, pieces, region).text()
         return self._declared(values)

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, 
 from .open_files import OpenFiles
 from .perf_map import PerfMaps
 from .sched_trace import Mapped, Sampled, SchedTrace
+from .sysfs import cpu_numbers, text_of
 from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
 
 OF_FILES = frozenset(
@@ -33,6 +35,7 @@ OF_FILES = frozenset(
 NUMBERS = Path("/usr/include/asm-generic/unistd.h"), Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
 ANONYMOUS = "//anon"
 """What a mapping of no file is called."""
+SIBLINGS = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 LEAST = 0.002
 """Of the window: what is shorter is kept with its state alone."""
 MOST_LENGTHS = 12
@@ -77,6 +80,10 @@ class OpenedRun(NamedTuple):
     """Tasks of the program that began in the region."""
     moves: int
     """Times that the timed task changed its CPU in the region."""
+    beside_ms: float = 0.0
+    """On a CPU, while other programs had another one of the same core."""
+    same_core: bool = False
+    """That is so; else any other CPU counts, since cores have one each, or the kernel does not tell which have more."""
 
     def text(self) -> str:
         """As a cell of a table."""
@@ -85,16 +92,14 @@ class OpenedRun(NamedTuple):
     @classmethod
     def read(cls, text: str) -> OpenedRun:
         """Read such a cell."""
-        parts, samples, failed, started, moves = json.loads(text)
+        parts, samples, *counts = json.loads(text)
         return cls(
             tuple(
                 OpenedPart(TimeState(state), TimeState(own), what, via, ms, episodes, tuple(longest))
                 for state, own, what, via, ms, episodes, longest in parts
             ),
             tuple(CpuSamples(*one) for one in samples),
-            failed,
-            started,
-            moves,
+            *counts,
         )
 
 
@@ -107,6 +112,8 @@ class Opener:
     stacks: KernelStacks
     files: OpenFiles
     maps: PerfMaps
+    root: Path
+    """Where `sys` lies."""
     _mapped: dict[int, list[Mapped]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
@@ -129,6 +136,7 @@ class Opener:
             self._failed(start, end),
             sum(start <= fork.at <= end for task, fork in self.timelines.born.items() if task in self.timelines.tree),
             self._moves(task, start, end),
+            *self._busy_beside(pieces),
         )
 
     def _own(self, piece: ChargedTime) -> TimeState:
@@ -217,6 +225,37 @@ class Opener:
     def _moves(self, task: int, start: int, end: int) -> int:
         ran = [one.cpu for one in self.timelines.tasks.get(task, ()) if one.kind == "cpu" and start <= one.start <= end]
         return sum(a != b for a, b in zip(ran, ran[1:], strict=False))
+
+    def _busy_beside(self, pieces: Sequence[ChargedTime]) -> tuple[float, bool]:
+        """Milliseconds on a CPU while other programs had another CPU of the core, else any other CPU; and which."""
+        ran = defaultdict[int, list[tuple[int, int]]](list)
+        for piece in pieces:
+            if piece.state is TimeState.ON_CPU and piece.stretch is not None:
+                ran[piece.stretch.cpu].append((piece.start, piece.end))
+        spent, same = 0, bool(ran)
+        for cpu, own in ran.items():
+            core = cpu_numbers(text_of(self.root / SIBLINGS.format(cpu))) - {cpu}
+            others = (self.timelines.cpus[one] for one in core or self.timelines.cpus.keys() - {cpu})
+            foreign = (one for ran in others for one in ran if one.waker and one.waker not in self.timelines.tree)
+            spent += overlap([(one.start, one.end) for one in foreign], own)
+            same &= bool(core)
+        return round(spent / 1e6, 6), same
+
+
+def overlap(some: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> int:
+    """How much of the others is in at least one of some intervals."""
+    merged = list[tuple[int, int]]()
+    for start, end in sorted(some):
+        if merged and start <= merged[-1][1]:
+            start, end = merged[-1][0], max(merged.pop()[1], end)
+        merged.append((start, end))
+    sums = [0, *accumulate(end - start for start, end in merged)]
+
+    def before(at: int) -> int:
+        place = bisect.bisect_left(merged, (at, at))
+        return sums[place] - max(0, merged[place - 1][1] - at) if place else 0
+
+    return sum(before(end) - before(start) for start, end in others)
 
 
 def shortened(lengths: dict[tuple[TimeState, TimeState, str, str], list[int]], window: int) -> Iterable[OpenedPart]:

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import subprocess
 import sys
 from contextlib import ExitStack
 
@@ -97,6 +98,24 @@ def test_time_on_a_cpu_is_that_of_the_program_and_its_children(spawner, opened):
     probe, code = opened("ledger"), "import time\nwhile time.process_time() < .1: pass"
     for argv in ((sys.executable, "-S", "-c", code), ("/bin/sh", "-c", f"{sys.executable} -S -c '{code}'; true")):
         assert ms(split(spawner, probe, *argv)[1], "on_cpu") >= 100
+
+
+def test_time_beside_another_program_on_another_cpu_is_told(spawner, opened):
+    here, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        pytest.skip("there is one CPU")
+    spin, computes = "while True: pass", f"import os; os.sched_setaffinity(0, {{{here}}}); sum(range(3 * 10**6))"
+    probe = opened("stacks")
+    spinners = [subprocess.Popen(("taskset", "-c", str(cpu), sys.executable, "-S", "-c", spin)) for cpu in others]
+    try:
+        _, values = split(spawner, probe, sys.executable, "-S", "-c", computes)
+    finally:
+        for one in spinners:
+            one.kill()
+            one.wait()
+    run = OpenedRun.read(values["stacks.opened"])
+    on_cpu = sum(part.ms for part in run.parts if part.state == "on_cpu")
+    assert 0.1 * on_cpu < run.beside_ms <= on_cpu + 1e-3
 
 
 def test_events_that_do_not_fit_make_the_cells_missing_with_the_cure(spawner, opened):

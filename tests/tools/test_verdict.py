@@ -68,6 +68,7 @@ PARTS: list[tuple[Found | Located, ...]] = [
     (ASLEEP,),
     (ASLEEP.model_copy(update={"recognised": RETRIED}),),
     (HOPS, ASLEEP),
+    (ASLEEP.model_copy(update={"state": TimeState.SYSTEM, "why": "more calls of read, or longer ones"}),),
 ]
 CAUSE: list[Cause] = [
     *(Explained(parts=parts) for parts in PARTS),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -14,14 +13,12 @@ from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState
 from ...layers.probes.opened import OpenedRun
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from .recognise import PartSeen, RecognisedFactor, recognised, timer_ms
-from .split import own_samples, parts_of
+from .split import OTHERS, by_function, own_samples, parts_of
 
 LEAST_SHARE = 0.05
 """Of the whole gap: a part with less is not named."""
 MOST = 4
-"""Parts of a state that are named."""
-FEWEST_SAMPLES = 20
-"""Of all runs: where a function has fewer, a run more or less makes the difference."""
+"""Parts of a state that are named, functions with few samples not counted."""
 
 
 class LedgerCause(FiniteResult):
@@ -47,6 +44,11 @@ class LedgerCause(FiniteResult):
     """What is known to look like this."""
 
     @property
+    def pooled(self) -> bool:
+        """Functions that have few samples each."""
+        return self.what.startswith(OTHERS)
+
+    @property
     def words(self) -> str:
         """What it was, and what led there."""
         return "; ".join(filter(None, (self.via, self.what, self.timer)))
@@ -59,7 +61,8 @@ def causes(
     gap = time_ms[slow].mean() - time_ms[~slow].mean()
     parts = _of_functions if state in ON_CPU_KINDS else _of_parts
     found = sorted(parts(opened, state, time_ms, slow, tuple(factors)), key=lambda one: -abs(one.gap_ms))
-    return tuple(one for one in found if abs(one.gap_ms) >= LEAST_SHARE * abs(gap))[:MOST]
+    large = [one for one in found if abs(one.gap_ms) >= LEAST_SHARE * abs(gap)]
+    return (*[one for one in large if not one.pooled][:MOST], *(one for one in large if one.pooled))
 
 
 def _of_parts(
@@ -92,16 +95,12 @@ def _of_functions(
     opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray, factors: Sequence[KnownFactor]
 ) -> Iterator[LedgerCause]:
     """A sample stands for as much of the exact time on a CPU as there are samples in the run."""
-    sampled = [Counter[tuple[str, str, str]]() for _ in opened]
-    for count, run in zip(sampled, opened, strict=True):
-        for one in own_samples(run):
-            if one.kind == state:
-                count[one.function, one.what, one.via] += one.samples
     total = np.array([sum(part.ms for part in run.parts if part.state is TimeState.ON_CPU) for run in opened])
     every = np.array([max(1, sum(one.samples for one in own_samples(run))) for run in opened])
-    pooled = sum(sampled, Counter[tuple[str, str, str]]())
-    for function, what, via in sorted(key for key, samples in pooled.items() if samples >= FEWEST_SAMPLES):
-        counts = np.array([count[function, what, via] for count in sampled], dtype=np.float64)
+    sampled = by_function(opened, lambda one: (one.kind, one.what, one.via))
+    for (function, kind, what, via), counts in sorted(sampled.items()):
+        if kind != state:
+            continue
         named = f"{function}, {what}"
         part = PartSeen(state, f"{via} < {named}", np.empty(0), counts, [run.failed for run in opened], slow)
         yield LedgerCause(

@@ -10,12 +10,14 @@ import numpy as np
 from pydantic import Field
 
 from ...knowledge.schema import KnownFactor
-from ...knowledge.shape import is_empty
+from ...knowledge.shape import is_empty, is_none
 from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState, measured_as
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..subject import Subject
 from .causes import LedgerCause, causes
+from .counts import CallCount, call_count, counts_of
+from .on_cpu import OnCpuEvidence, on_cpu_evidence
 from .shares import LEAST_MS, MATERIAL, StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SplitRuns, split_runs
 
@@ -32,14 +34,6 @@ class Sums(FiniteResult):
     worst_ms: float
     hold: bool
     """In the median within 1 % of the time or .05 ms."""
-
-
-class CallCount(FiniteResult):
-    """How often something happened in a run."""
-
-    what: str
-    slow: float
-    fast: float
 
 
 class Ledger(FiniteResult):
@@ -60,6 +54,8 @@ class Ledger(FiniteResult):
     """Of material states."""
     counts: tuple[CallCount, ...]
     """Failed calls, tasks started and moves to another CPU, where slow and fast runs differ in them."""
+    on_cpu: OnCpuEvidence | None = Field(default=None, exclude_if=is_none)
+    """What tells why slow runs spend more on a CPU, where that matters and samples were kept."""
     changed: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
     """States whose gap is another one in runs in which stacks were kept: these are left out."""
 
@@ -88,6 +84,10 @@ class Ledger(FiniteResult):
         """What slow runs spend more in these states than fast ones."""
         meant = {name for state in states for name in measured_as(state)}
         return sum(one.gap_ms for one in self.shares.states if one.state in meant)
+
+    def why(self, state: str) -> str:
+        """Clause: what tells why slow runs spend more in a state on a CPU; empty for others, or where nothing does."""
+        return self.on_cpu.short if self.on_cpu and self.on_cpu.state == state else ""
 
     def cause_of(self, state: str) -> LedgerCause | None:
         """The largest part of a state."""
@@ -138,20 +138,22 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
     if divided is None:
         return None
     slow, _ = slow_runs(split.time_ms)
-    net = _net(split, divided, seed)
+    sums, net = sums_of(split.residual_ms, split.time_ms), _net(split, divided, seed)
     found = _causes(split, divided, factors, without=bool(net))
+    seen, of_seen = (without_others(split), net) if net else (split, divided)
     if net is not None:
-        found += _causes(without_others(split), net, factors)
+        found += _causes(seen, net, factors)
     return Ledger(
         layer=layer,
         whole=split.whole,
         fits=split.fits,
         left_out=split.left_out,
-        sums=sums_of(split.residual_ms, split.time_ms),
+        sums=sums,
         shares=divided,
         net=net,
         causes=tuple(found) if split.opened else (),
         counts=_counts(split, slow),
+        on_cpu=on_cpu_evidence(seen, of_seen, seed) if sums.hold and split.fits else None,
     )
 
 
@@ -190,12 +192,5 @@ def _counts(split: SplitRuns, slow: BoolArray) -> tuple[CallCount, ...]:
     runs = split.opened
     if not runs:
         return ()
-    calls = set[str]().union(*(run.failed for run in runs))
-    named = {f"{call}, failed": [run.failed.get(call, 0) for run in runs] for call in calls}
-    named["threads and processes started"] = [run.started for run in runs]
-    named["moves to another CPU"] = [run.moves for run in runs]
-    means = (
-        CallCount(what=what, slow=float(np.mean(np.array(each)[slow])), fast=float(np.mean(np.array(each)[~slow])))
-        for what, each in sorted(named.items())
-    )
+    means = (call_count(what, each, slow) for what, each in sorted(counts_of(runs).items()))
     return tuple(sorted((one for one in means if abs(one.slow - one.fast) >= 1), key=lambda one: one.fast - one.slow))

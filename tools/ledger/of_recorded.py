@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...knowledge.errors import VgoError
+from ...layers.loader import load_layers
 from ..recorded.recorded import RecordedRuns
 from ..row import FIXED
 from ..run_table import read_runs
@@ -12,7 +13,8 @@ from .split import STACKS, SplitRuns, split_runs
 
 def split_recorded(recorded: RecordedRuns) -> SplitRuns:
     """Split runs whose table has a ledger with stacks; raises VgoError where it has none."""
-    names = [name for name in recorded.frame.columns if name in FIXED or name.startswith(f"{STACKS}.")]
+    known = load_layers().values()
+    names = [name for name in recorded.frame.columns if name in FIXED or any(one.column(name) for one in known)]
     split = None
     if f"{STACKS}.opened" in names:
         table = read_runs(recorded.frame.select(names).write_csv().encode(), recorded.source)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,9 @@ STACKS, LEDGER = "stacks", "ledger"
 """Layers that split the time of a run; the first also opens it."""
 FEWEST_SAMPLES = 8
 """Of a run: where it has fewer, those of all runs say how its time on a CPU is divided."""
+FEWEST_OF_ALL = 20
+"""Samples of all runs: where a function has fewer, a run more or less makes the difference."""
+OTHERS = "other functions"
 MOST_BESIDE = 0.1
 """Of the variance of a metric, the covariance with what lies beside the part that it times."""
 MOST_WITHOUT = 0.2
@@ -45,6 +48,8 @@ class SplitRuns:
     """What the threads of each did, packed; empty where it was not kept."""
     order: tuple[int, ...] = ()
     """Place of each in its series."""
+    events: Mapping[str, FloatArray] = field(default_factory=dict)
+    """Counts of other layers that come from what the program does, shape (runs,), by column."""
 
     @property
     def residual_ms(self) -> FloatArray:
@@ -84,7 +89,19 @@ def split_runs(
     packed = table.text(f"{layer}.lanes", condition) if f"{layer}.lanes" in table.names else []
     lanes = tuple(text or "" for text, keep in zip(packed, kept, strict=False) if keep)
     order = tuple(table.column("order", condition)[kept].astype(int).tolist())
-    return SplitRuns(time[kept], seen, opened, whole, fits, int(tried - kept.sum()), lanes, order)
+    counts = {name: table.column(name, condition)[kept] for name in _events(table)}
+    events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
+    return SplitRuns(time[kept], seen, opened, whole, fits, int(tried - kept.sum()), lanes, order, events)
+
+
+def _events(table: RunTable) -> list[str]:
+    """Columns that count what a program asks for; not what it prints, which is longer where a number is."""
+    return [
+        one.name
+        for one in table.columns
+        if one.innate and one.scope == "run" and one.role == "factor" and one.type != "text"
+        if one.unit in ("count", "bytes") and not (one.level or one.rate or one.holds_output)
+    ]
 
 
 def follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:
@@ -116,6 +133,25 @@ def own_samples(run: OpenedRun) -> Sequence[CpuSamples]:
     """Samples of the program itself, without those of others that it waited for."""
     peers = {(part.what, part.via) for part in run.parts if part.state is TimeState.PEER_ON_CPU}
     return [sample for sample in run.samples if (sample.what, sample.via) not in peers]
+
+
+def by_function(
+    opened: Sequence[OpenedRun], beside: Callable[[CpuSamples], tuple[str, ...]]
+) -> dict[tuple[str, ...], FloatArray]:
+    """Samples of the program, shape (runs,), by function and what else a sample is told by.
+
+    Functions that have few are put together by library, so that the parts add up.
+    """
+    counts: dict[tuple[str, ...], FloatArray] = defaultdict(lambda: np.zeros(len(opened)))
+    for place, run in enumerate(opened):
+        for one in own_samples(run):
+            counts[one.function, *beside(one)][place] += one.samples
+    found: dict[tuple[str, ...], FloatArray] = defaultdict(lambda: np.zeros(len(opened)))
+    for (function, *rest), samples in counts.items():
+        _, within, library = function.rpartition(" in ")
+        rare = f"{OTHERS}{within}{library}" if within else OTHERS
+        found[function if samples.sum() >= FEWEST_OF_ALL else rare, *rest] += samples
+    return dict(found)
 
 
 def parts_of(opened: Sequence[OpenedRun]) -> dict[tuple[TimeState, str, str], FloatArray]:

@@ -42,6 +42,20 @@ if place % 3 == 0:
 print("time_ms:", 1e3 * (time.perf_counter() - start))
 """
 
+COMPUTES = """
+import hashlib, time, zlib
+with open("count", "a+") as file:
+    file.write("x")
+    file.flush()
+    place = file.tell()
+data = bytes(range(256)) * 4000
+start = time.perf_counter()
+for _ in range({rounds}):
+    hashlib.sha256(data).digest()
+{more}
+print("time_ms:", 1e3 * (time.perf_counter() - start))
+"""
+
 
 @pytest.fixture
 def stacks():
@@ -66,6 +80,33 @@ def test_a_program_that_sleeps_now_and_then_is_told_so(vgo, script, stacks) -> N
     asked = vgo("ask", json.loads(done.stdout)["run_dir"], "where did the time go?")
     said = " ".join(asked.stdout.split())
     assert asked.returncode == 0 and "asleep by a timer" in said and "clock_nanosleep" in said
+
+
+def test_code_that_slow_runs_alone_execute_is_named(vgo, script, stacks) -> None:
+    compresses = "for _ in range(15 * (place % 3 == 0)): zlib.compress(data, 9)"
+    ledger, shown = computing(vgo, script("other", COMPUTES.format(rounds=20, more=compresses)))
+    found = ledger["on_cpu"]
+    assert "libz" in found["functions"][0]["function"] or "zlib" in found["functions"][0]["function"]
+    others = [one["share"] for one in ledger["shares"]["states"] if one["state"] == "queue_others"]
+    if ledger["net"] or sum(others) < 0.1:  # else waiting behind others makes some of the slow runs slow
+        assert found["reading"] == "other code" and "Slow runs execute" in shown and "other work" in shown
+
+
+def test_more_of_the_same_code_is_not_said_to_be_other_code(vgo, script, stacks) -> None:
+    ledger, shown = computing(vgo, script("alike", COMPUTES.format(rounds="30 + 5 * (place * 7 % 11)", more="")))
+    assert ledger["on_cpu"]["reading"] in ("alike", "unclear") and "functions" not in ledger["on_cpu"]
+    assert ledger["on_cpu"]["state"] == "user" and "hardly do" not in shown
+
+
+def computing(vgo, program: Path):
+    """The ledger of a few runs, and its page."""
+    words = ("--runs", "15", "--metric", "time_ms: ([0-9.]+)", "--unit", "ms", "--json")
+    done = vgo("measure", "--ledger", *words, str(program))
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    saved = vgo("analyze", answer["run_dir"], "--read-only", "--save", "page.html")
+    assert saved.returncode == 0, saved.stderr
+    return answer["ledger"], (program.parent / "page.html").read_text()
 
 
 def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> None:

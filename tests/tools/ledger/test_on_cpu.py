@@ -1,0 +1,123 @@
+"""Why slow runs are longer on a CPU: other code, more of some function, more events, a neighbour, or none of that."""
+
+import numpy as np
+import pytest
+
+from vgo_agent.knowledge.time_states import TimeState
+from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun, overlap
+from vgo_agent.tools.ledger.ledger import ledger_of_split
+from vgo_agent.tools.ledger.split import SplitRuns, by_function
+
+RUNS = 30
+SLOW = np.arange(RUNS) % 3 == 0
+F, G = "f in prog", "g in libg.so"
+
+
+def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True):
+    """The ledger of runs that are on a CPU alone, `ms` (runs,) in each function, sampled at 1 kHz."""
+    chance = np.random.default_rng(seed)
+    time = np.sum(list(ms.values()), axis=0)
+    opened = tuple(
+        OpenedRun(
+            (OpenedPart(TimeState.ON_CPU, TimeState.ON_CPU, "prog", "", float(time[at]), 1, ()),),
+            tuple(CpuSamples("prog", "", "user", name, int(chance.poisson(each[at]))) for name, each in ms.items()),
+            {"openat ENOENT": 7},
+            0 if started is None else int(started[at]),
+            int(time[at]),
+            0.0 if beside is None else float(beside[at] * time[at]),
+            same_core,
+        )
+        for at in range(RUNS)
+    )
+    events = {} if faults is None else {"minor_faults": np.asarray(faults, dtype=np.float64)}
+    split = SplitRuns(time, {"user": time}, opened, whole=True, fits=True, left_out=0, events=events)
+    return ledger_of_split("stacks", split, seed)
+
+
+def told(**runs):
+    """Evidence on the time on a CPU; what the verdict says of it is said of that state alone."""
+    found = ledger(**runs)
+    assert found is not None and found.on_cpu is not None
+    assert found.why("user") == found.on_cpu.short and not found.why("sleep")
+    return found.on_cpu
+
+
+def noise(seed, scale=1.0):
+    return np.random.default_rng(seed).normal(0, scale, RUNS)
+
+
+def test_code_that_fast_runs_hardly_execute_is_named():
+    found = told(ms={F: 60 + noise(1), G: np.where(SLOW, 40.0, 0.1) + abs(noise(2, 0.1))})
+    assert found.reading == "other code" and [one.function for one in found.functions] == [G]
+    assert found.short == f"slow runs execute {G}, which fast ones hardly do" and "other work" in found.sentence
+
+
+def test_a_gap_that_lies_in_one_function_is_more_calls_of_it_or_longer_ones():
+    found = told(ms={F: 60 + noise(1), G: np.where(SLOW, 80.0, 30.0) + noise(2)})
+    assert found.reading == "concentrated" and [one.function for one in found.functions] == [G]
+    assert found.short == f"more calls of {G}, or longer ones" and "other functions take as long" in found.sentence
+    both = told(ms={F: np.where(SLOW, 120.0, 60.0) + noise(1), G: np.where(SLOW, 80.0, 10.0) + noise(2)})
+    assert both.reading == "unequal" and [one.function for one in both.functions] == [G]
+
+
+def test_functions_that_are_alike_leave_other_work_where_times_have_no_levels_and_layout_where_they_do():
+    size = np.random.default_rng(7).uniform(1, 3, RUNS)
+    found = told(ms={F: 60 * size, G: 30 * size})
+    assert found.reading == "alike" and found.ratio > 1.5 and found.levels == 1 and not found.functions
+    assert "fix the input and the seed" in found.sentence and found.short.endswith("other work, unproved")
+    levels = np.where(SLOW, 1.2, 1.0) + noise(3, 0.005)
+    found = told(ms={F: 600 * levels, G: 300 * levels})
+    assert found.reading == "alike" and found.levels == 2
+    assert "randomisation_off" in found.sentence and "unproved" in found.sentence and "layout" in found.short
+
+
+def test_a_gap_that_a_few_samples_could_not_show_is_not_said_to_be_alike():
+    found = told(ms={F: 3 + 0.3 * SLOW + noise(1, 0.01), G: 2 + 0.2 * SLOW + noise(2, 0.01)})
+    assert found.reading == "few samples" and not found.short and "do not tell" in found.sentence
+
+
+def test_events_that_grow_with_the_time_are_more_work_and_those_that_do_not_or_hardly_are_not():
+    size = np.random.default_rng(7).uniform(1, 3, RUNS)
+    ms = {F: 60 * size, G: 30 * size}
+    found = told(ms=ms, faults=300 * size + 2000, started=np.round(5 * size))
+    assert [one.what for one in found.events] == ["minor_faults", "threads and processes started"]
+    assert "more work" in found.sentence and "unproved" not in found.sentence and "minor_faults" in found.short
+    assert not told(ms=ms, faults=np.round(2500 + size), started=noise(4, 3) + 20).events
+
+
+@pytest.mark.parametrize("same_core", [True, False])
+def test_a_busy_neighbour_is_told_only_where_the_time_goes_with_it(same_core):
+    share = np.random.default_rng(5).uniform(0, 1, RUNS)
+    size = 1 + 0.3 * share + noise(6, 0.01)
+    found = told(ms={F: 300 * size, G: 100 * size}, beside=share, same_core=same_core)
+    assert found.neighbour is not None and found.neighbour.slow > found.neighbour.fast
+    assert ("of the core" in found.sentence) == same_core == ("of the core" in found.short)
+    assert told(ms={F: 300 * size, G: 100 * size}, beside=1 - share).neighbour is None
+    assert told(ms={F: 300 * size, G: 100 * size}, beside=noise(3) * 0 + 0.5).neighbour is None
+
+
+def test_functions_with_few_samples_are_together_so_that_parts_add_up():
+    many = {f"f{place} in libmany.so": np.where(SLOW, 1.2, 0.05) for place in range(20)}
+    found = ledger(ms={F: 60 + noise(1), **many})
+    assert found is not None
+    pooled = next(one for one in found.causes if one.pooled)
+    assert pooled.what == "other functions in libmany.so, prog" and pooled.gap_ms > 10
+    assert sum(one.gap_ms for one in found.causes) == pytest.approx(found.shares.gap_ms, abs=3)
+
+
+def test_every_sample_of_the_program_is_counted_once():
+    run = OpenedRun((), tuple(CpuSamples("p", "", "user", f"f{at} in l{at % 3}.so", at) for at in range(40)), {}, 0, 0)
+    found = by_function((run, run), lambda one: (one.kind,))
+    assert sum(each.sum() for each in found.values()) == 2 * sum(range(40))
+    assert ("f30 in l0.so", "user") in found and ("other functions in l0.so", "user") in found
+
+
+def test_an_older_table_has_nothing_beside():
+    assert OpenedRun.read('[[],[],{"read EAGAIN":3},1,2]') == OpenedRun((), (), {"read EAGAIN": 3}, 1, 2)
+    run = OpenedRun((), (), {}, 1, 2, 0.25, True)
+    assert OpenedRun.read(run.text()) == run
+
+
+def test_time_with_any_of_some_intervals_is_counted_once():
+    assert overlap([(0, 10), (5, 20), (30, 40)], [(8, 12), (15, 35)]) == 4 + 5 + 5
+    assert overlap([], [(0, 9)]) == overlap([(0, 9)], []) == overlap([(0, 9)], [(9, 12)]) == 0
