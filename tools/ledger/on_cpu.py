@@ -21,6 +21,9 @@ from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function
 
 LEAST = 0.1
 """Of what slow runs spend more: with so little left, the rest takes as long; an event has to grow by as much of it."""
+SLIGHT = 0.05
+"""Of the time of slow runs in a function: with less, fast ones hardly execute it. Of the time on a CPU: so little more
+of a busy neighbour does not matter."""
 CONTINUOUS = 1.5
 """The p95 over the p5 of times without levels, above which layout, caches or the clock hardly make them."""
 MixReading = Literal["other code", "concentrated", "unequal", "unclear", "alike", "few samples"]
@@ -95,7 +98,8 @@ class OnCpuEvidence(FiniteResult):
             case "alike" if self.neighbour:
                 return f"all functions alike, while {self._other_cpu} is busy"
             case "alike" if self.state == TimeState.USER:
-                return f"all functions alike: {'other work' if self._continuous else 'layout or other work'}, unproved"
+                likely = "most likely other work" if self._continuous else "layout or other work"
+                return f"all functions alike: {likely}, unproved"
         return ""
 
     @property
@@ -144,7 +148,7 @@ class OnCpuEvidence(FiniteResult):
     def _beside(self) -> str:
         if self.neighbour is None:
             return ""
-        shares = f"{100 * self.neighbour.slow:.2g} % of it in slow runs, {100 * self.neighbour.fast:.2g} % in fast ones"
+        shares = f"{100 * self.neighbour.slow:.0f} % of it in slow runs, {100 * self.neighbour.fast:.0f} % in fast ones"
         shared = f"cache, memory or clock{' or core' * self.neighbour.same_core}"
         return (
             f"The time goes with other programs on {self._other_cpu} meanwhile ({shares}): shared {shared}, unproved: "
@@ -158,7 +162,7 @@ class OnCpuEvidence(FiniteResult):
         if self._continuous:
             return (
                 f"Without levels and over a range of x{self.ratio:.2g} that is most likely different work (input, "
-                "random numbers), unproved: fix the input and the seed, and see whether it stays."
+                "random numbers), unproved: fix the input and the seed; if it stays, suspect layout."
             )
         spread = f"{self.levels} levels" if self.levels > 1 else f"a range of x{self.ratio:.2g}"
         return (
@@ -186,7 +190,7 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
     whole = np.sum([split.states[kind] for kind in ON_CPU_KINDS if kind in split.states], axis=0)
     low, high = np.quantile(whole, QUANTILES)
     reading = _reading(test, more, one.gap_ms, float(time_ms[slow].mean()))
-    new = [each for each in more if each.fast_ms <= MATERIAL * each.slow_ms]
+    new = [each for each in more if each.fast_ms <= SLIGHT * each.slow_ms]
     return OnCpuEvidence(
         state=one.state,
         gap_ms=one.gap_ms,
@@ -231,7 +235,7 @@ def _more_than_share(
 def _reading(test: MixTest, more: list[FunctionTime], gap_ms: float, slow_ms: float) -> MixReading:
     if test.p_value > ALPHA:
         return "alike" if test.unseen < gap_ms / slow_ms else "few samples"
-    if any(one.fast_ms <= MATERIAL * one.slow_ms for one in more):
+    if any(one.fast_ms <= SLIGHT * one.slow_ms for one in more):
         return "other code"
     held = sum(one.slow_ms - one.fast_ms for one in more)
     return "unclear" if not more else "concentrated" if abs(gap_ms - held) <= LEAST * gap_ms else "unequal"
@@ -258,7 +262,8 @@ def _neighbour(split: SplitRuns, slow: BoolArray, whole: FloatArray, seed: int) 
     beside = np.array([run.beside_ms for run in split.opened])
     share = np.divide(beside, whole, out=np.zeros_like(whole), where=whole > 0)
     (found,), (p_value,) = going_with(ranks_of(whole), ranks_of(share)[:, None], seed)
-    if found <= 0 or p_value > ALPHA:
+    slow_share, fast_share = float(share[slow].mean()), float(share[~slow].mean())
+    if found <= 0 or p_value > ALPHA or slow_share - fast_share < SLIGHT:
         return None
     same = all(run.same_core for run in split.opened)
-    return BusyNeighbour(same_core=same, slow=float(share[slow].mean()), fast=float(share[~slow].mean()))
+    return BusyNeighbour(same_core=same, slow=slow_share, fast=fast_share)
