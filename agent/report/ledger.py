@@ -66,6 +66,7 @@ def sentences(ledger: Ledger) -> Iterator[str]:
         if largest := ledger.cause_of(one.state):
             yield f"{read_states()[one.state].name}: {_cause(largest)}."
             yield largest.recognised.words if largest.recognised else ""
+        yield _why(ledger).get(one.state, "")
 
 
 def gained(compared: CompareResult | None) -> Iterator[Section]:
@@ -116,7 +117,7 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     yield from _left(shares)
     if ledger.net is not None:
         yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
-    told = {ledger.on_cpu.state: ledger.on_cpu.sentence} if ledger.on_cpu else {}
+    told = _why(ledger)
     for state in dict.fromkeys((*(one.state for one in ledger.causes), *told)):
         causes = [one for one in ledger.causes if one.state == state]
         known = dict.fromkeys(one.recognised.words for one in causes if one.recognised)
@@ -132,6 +133,11 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
         yield Note(f"Runs in which stacks were kept spend another time {names}: that changed the program; left out.")
     if ledger.left_out:
         yield Note(f"{ledger.left_out} runs could not be split and are left out.")
+
+
+def _why(ledger: Ledger) -> dict[str, str]:
+    """What tells why slow runs spend more on a CPU, by state."""
+    return {ledger.on_cpu.state: ledger.on_cpu.sentence} if ledger.on_cpu else {}
 
 
 def _net(net: VarianceShares) -> Iterator[Block]:
