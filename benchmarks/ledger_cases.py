@@ -53,8 +53,8 @@ KNOWN: Mapping[str, Known] = {
             envsize | user | scale
             denormal | user | main in denormal
             cron | queue_own queue_others | behind python
-            slowpipe | pipe queue_own system | write
-            cpu-hops | user cpu_move system | sched_setaffinity|memmove|memcpy
+            slowpipe | system user | write|flush|_io_
+            cpu-hops | user system | sched_setaffinity|memmove|memcpy
             page-faults | page_fault | do_anonymous_page
             malloc-churn | page_fault system | do_anonymous_page|brk
             cold-cache | disk | readv.*input\.bin
@@ -68,10 +68,10 @@ KNOWN: Mapping[str, Known] = {
             slow-server | sleep | waits in \w+.* for python; python: clock_nanosleep
             ping-pong | system user | read|write|pipe
             fork-storm | queue_own queue_others | behind python
-            lock-convoy | lock queue_own user | futex|lock_convoy
+            lock-convoy | system user | futex|lock_convoy
             noise | user | _PyEval_EvalFrameDefault|perf_counter|clock
             oversubscribed | queue_own user | behind exe|libgomp
-            shootdowns | system user page_fault | munmap|flush_tlb|call_function
+            shootdowns | interrupt user | flush_tlb|call_function|compute|main
             sync-writes | disk | fdatasync.*/sync-writes/
             busy-disk | disk | fdatasync.*/busy-disk/
             cpu-quota | throttled | by its CPU quota
