@@ -23,8 +23,10 @@ from typing import NamedTuple
 from ledger_cases import Case, asked_for, described, subjects
 
 RUNS, COST_RUNS, OWN_COST_RUNS = 30, 7, 15
-NEAR = 0.8
-"""Of the largest difference: rows that differ as much are found too."""
+NEAR, LEAST = 0.8, 0.2
+"""Of the largest difference: rows that differ as much are found too. Of the whole difference: less explains nothing."""
+CHILDREN = 40
+"""A task of the program's name whose id is less than so far from the program's is one of its own."""
 TRACING = Path("/sys/kernel/tracing")
 WITH_TRACEFS = f'mount -t tracefs nodev {TRACING} && exec "$@"'
 OFF_CPU = """
@@ -71,7 +73,7 @@ class Peer(NamedTuple):
     command: str
     """As it is written on a command line; OUT is the file that it writes, PROGRAM what is run."""
     rows: Callable[[str, int], Rows]
-    """The rows of an output, of a program with that id at least."""
+    """The rows of an output, of a program with that id where it is known."""
     apart: str
     """Whether it tells slow runs from fast ones."""
 
@@ -108,11 +110,12 @@ def of_off_cpu(text: str, _: int) -> Rows:
     return rows
 
 
-def of_timehist(text: str, first: int) -> Rows:
+def of_timehist(text: str, root: int) -> Rows:
     """`perf sched timehist`: a line for each time on a CPU; summed by task, other programs' by name."""
+    most = int(Path("/proc/sys/kernel/pid_max").read_text())
     found = re.findall(r"^ *[\d.]+ \[\d+\] +(\S+?)\[(\d+)\S*\] +([\d.]+) +([\d.]+) +([\d.]+)", text, re.MULTILINE)
-    program = {int(task) for name, task, *_ in found if int(task) >= first and name.startswith("python")}
-    place = {task: number + 1 for number, task in enumerate(sorted(program))}
+    program = {int(task) for name, task, *_ in found if (int(task) - root) % most < CHILDREN and "python" in name}
+    place = {task: number + 1 for number, task in enumerate(sorted(program, key=lambda task: (task - root) % most))}
     rows = defaultdict[str, float](float)
     for name, task, wait, delay, run in found:
         named = f"{name}[{place[int(task)]}]" if int(task) in program else name
@@ -130,9 +133,9 @@ PEERS: Mapping[str, Peer] = {
     "strace -c": Peer("strace -c -w -f -o OUT PROGRAM", of_strace, "no: sums by call of all threads"),
     "offcputime": Peer("bpftrace -q -o OUT -c 'PROGRAM' off.bt", of_off_cpu, "no: sums by thread and stack"),
     "perf sched": Peer(
-        "perf sched record -q -o DATA -- PROGRAM && perf sched timehist -i DATA > OUT",
+        "perf sched record -q -o DATA -- sh -c 'echo $$ >&2; exec PROGRAM' && perf sched timehist -i DATA > OUT",
         of_timehist,
-        "no: each switch of each task, unsummed",
+        "no: each switch of each task of the machine; here summed by task",
     ),
 }
 OURS = "vgo-agent"
@@ -143,8 +146,8 @@ metric with the tool over that without, of {COST_RUNS} runs of each in turns in 
 (`vgo-agent`: of {OWN_COST_RUNS} runs, with bare ones between). *Lines*: of all that was printed. *By hand*: what a
 user can work out of the {RUNS} outputs: the rows whose mean times differ most between the slow and the fast half of
 the runs, and those within 20 % of the largest. Tasks are numbered: [1] is the program. *Call*, *whom*: whether these
-rows, or the first cause that `vgo-agent` tells, have the state or call, and the file, peer, lock or function, by the
-mechanism of the program."""
+rows (not those with less than a fifth of the whole difference), or the first cause that `vgo-agent` tells, have the
+state or call, and the file, peer, lock or function, by the mechanism of the program."""
 
 
 def peers(folder: Path | None, only: Sequence[str], out: Path) -> Iterator[str]:
@@ -179,12 +182,13 @@ def side_by_side(case: Case, out: Path) -> Iterator[str]:
         fixed = in_turns(case, (*words, *truth.same_draw), COST_RUNS, Path(folder))
     bare = statistics.median(one.outcome_ms for one in fixed[""])
     yield f"**{case.name}**, {case.words[-1].rpartition('/')[2]}; known: `{truth.call}`, `{truth.whom}`\n"
-    yield "| tool | s | cost | lines | its top line | slow less fast, by hand | call | whom |"
+    yield "| tool | s | cost | lines | its largest row | slow less fast, by hand | call | whom |"
     yield "|---|---:|---:|---:|---|---|---|---|"
     for name in PEERS:
         runs = drawn[name]
         gap, rows = differing(runs)
         said = ", ".join(f"{row} {ms:+.3g} ms" for row, ms in rows) + f" of {gap:.3g}"
+        telling = " ".join(row for row, ms in rows if ms >= LEAST * gap)
         numbers = (
             f"{sum(one.seconds for one in runs):.0f}",
             f"{statistics.median(one.outcome_ms for one in fixed[name]) / bare:.2f}",
@@ -192,7 +196,7 @@ def side_by_side(case: Case, out: Path) -> Iterator[str]:
         )
         row, ms = max(max(runs, key=lambda one: one.outcome_ms).rows.items(), key=lambda item: item[1])
         largest = f"{row} {ms:.3g} ms"
-        yield f"| {name} | {' | '.join((*numbers, largest, said, *named(truth, said)))} |"
+        yield f"| {name} | {' | '.join((*numbers, largest, said, *named(truth, telling)))} |"
     yield our_row(case, truth, out) + "\n"
 
 
@@ -257,7 +261,7 @@ def watched(case: Case, words: Sequence[str], peer: Peer | None, folder: Path) -
     for word, path in (("OUT", output), ("DATA", folder / "data"), ("off.bt", folder / "off.bt"), ("PROGRAM", program)):
         command = command.replace(word, str(path))
     output.write_text("")
-    began, first = time.monotonic(), os.getpid()
+    began = time.monotonic()
     done = subprocess.run(
         ("sh", "-c", command), capture_output=True, text=True, cwd=case.directory, start_new_session=True
     )
@@ -266,5 +270,6 @@ def watched(case: Case, words: Sequence[str], peer: Peer | None, folder: Path) -
     if not printed:
         raise SystemExit(f"{command}: {done.stderr.strip()[-300:]}")
     text = output.read_text()
-    rows = peer.rows(text, first) if peer else {}
+    root = re.search(r"^\d+$", done.stderr, re.MULTILINE)
+    rows = peer.rows(text, int(root[0]) if root else 0) if peer else {}
     return Watched(float(printed[1]) * (1e3 if case.unit == "s" else 1.0), seconds, text, rows)
