@@ -30,7 +30,8 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.ledger.ledger import Ledger
 
-PARTS = "cost", "cases", "rung", "peers", "nulls"
+PARTS = "cost", "cases", "notes", "rung", "peers", "nulls"
+"""Of the page; notes are written by hand, and say why a row of the cases is not right."""
 PAGE = Path(__file__).parents[1] / "docs/results/ledger.md"
 PYTHON = (sys.executable, "-S", "-c")
 PROGRAMS: Mapping[str, tuple[str, ...]] = {

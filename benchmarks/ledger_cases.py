@@ -171,9 +171,11 @@ def rung(folder: Path | None, only: Sequence[str]) -> Iterator[str]:
             subprocess.run(["chmod", "-R", "a+rwX", home], check=True)
             judged.append(ledger_of(case, Path(home), without_root=True))
             yield judged[-1].row(without_root=True)
-    told = [one for one in judged if not one.said]
-    parts = Counter(part for one in judged for part in KNOWN[one.name].coarse[:1])
-    yield f"\nRight: {sum(one.right for one in judged)} of {len(judged)}; {len(judged) - len(told)} are told nothing."
+    ran = [one for one in judged if one.state]
+    nothing = sum(bool(one.said) for one in ran)
+    parts = Counter(part for one in ran for part in KNOWN[one.name].coarse[:1])
+    yield f"\nRight: {sum(one.right for one in ran)} of {len(ran)}; {nothing} are told nothing, since whole runs do not"
+    yield f"stand for what is measured. {len(judged) - len(ran)} cannot run without root."
     yield f"Lost in all {len(judged)}: every name of a call, file, peer or function. Lost besides: what the program did"
     yield f"on a CPU ({parts[TimeState.ON_CPU]} programs), what it waited for ({parts[TimeState.OFF_CPU]}), who had the"
     yield f"CPU ({parts[TimeState.QUEUE]}). A CPU quota is told.\n"

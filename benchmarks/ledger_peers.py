@@ -62,7 +62,9 @@ TRUTHS: Mapping[str, Truth] = {
     "slow-server": Truth("nanosleep", r"for python|\[2\]", ("20",)),
     "sync-writes": Truth("sync|io_schedule", "/sync-writes/", ("10",)),
     "page-faults": Truth("page.fault|anonymous_page", "anonymous_page", ("64",)),
-    "contention": Truth("sch delay|behind|queue", r"behind python|\[2\] run time", ("loud",)),
+    "contention": Truth(
+        "sch delay|behind|queue|irqentry_exit_to_user_mode", r"behind python|\[2\] run time", ("loud",)
+    ),
     "sqlitebusy": Truth("nanosleep", r"busy|fcntl|\block", ("40", "0")),
 }
 
@@ -161,8 +163,18 @@ def peers(folder: Path | None, only: Sequence[str], out: Path) -> Iterator[str]:
         yield f"| {name} | `{peer.command}` | {peer.apart} |"
     yield f"| {OURS} | `vgo-agent measure --ledger --metric REGEX --unit UNIT -- PROGRAM` | yes: by state |"
     yield f"\n`off.bt` stands for bcc's `offcputime`, which needs kprobes and kernel headers:\n\n```{OFF_CPU}```\n"
+    tally = {name: [0, 0] for name in (*PEERS, OURS)}
+    cases = 0
     for case in subjects(folder, [name for name in TRUTHS if not only or name in only]):
-        yield from side_by_side(case, out)
+        cases += 1
+        for name, row in side_by_side(case, out):
+            for place, cell in enumerate(row.rstrip(" |\n").split(" | ")[-2:] if name else ()):
+                tally[name][place] += cell == "yes"
+            yield row
+    yield "\n| tool | names the state or call | names whom |\n|---|---:|---:|"
+    for name, (call, whom) in tally.items():
+        yield f"| {name} | {call} of {cases} | {whom} of {cases} |"
+    yield ""
 
 
 class Watched(NamedTuple):
@@ -174,16 +186,16 @@ class Watched(NamedTuple):
     rows: Rows
 
 
-def side_by_side(case: Case, out: Path) -> Iterator[str]:
-    """Give the table of a program."""
+def side_by_side(case: Case, out: Path) -> Iterator[tuple[str, str]]:
+    """Give the table of a program, each row with its tool."""
     truth, words = TRUTHS[case.name], case.words
     with tempfile.TemporaryDirectory() as folder:
         drawn = in_turns(case, words, RUNS, Path(folder))
         fixed = in_turns(case, (*words, *truth.same_draw), COST_RUNS, Path(folder))
     bare = statistics.median(one.outcome_ms for one in fixed[""])
-    yield f"**{case.name}**, {case.words[-1].rpartition('/')[2]}; known: `{truth.call}`, `{truth.whom}`\n"
-    yield "| tool | s | cost | lines | its largest row | slow less fast, by hand | call | whom |"
-    yield "|---|---:|---:|---:|---|---|---|---|"
+    yield "", f"\n**{case.name}**, {case.words[-1].rpartition('/')[2]}; known: `{truth.call}`, `{truth.whom}`\n"
+    yield "", "| tool | s | cost | lines | its largest row | slow less fast, by hand | call | whom |"
+    yield "", "|---|---:|---:|---:|---|---|---|---|"
     for name in PEERS:
         runs = drawn[name]
         gap, rows = differing(runs)
@@ -196,8 +208,8 @@ def side_by_side(case: Case, out: Path) -> Iterator[str]:
         )
         row, ms = max(max(runs, key=lambda one: one.outcome_ms).rows.items(), key=lambda item: item[1])
         largest = f"{row} {ms:.3g} ms"
-        yield f"| {name} | {' | '.join((*numbers, largest, said, *named(truth, telling)))} |"
-    yield our_row(case, truth, out) + "\n"
+        yield name, f"| {name} | {' | '.join((*numbers, largest, said, *named(truth, telling)))} |"
+    yield OURS, our_row(case, truth, out)
 
 
 def our_row(case: Case, truth: Truth, out: Path) -> str:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from .sampler import SamplingProbe
 
 EVERY_S = 0.015
-NUMBERED = re.compile(r":\[\d+\]")
-"""A socket's or a pipe's number, which says nothing."""
+NUMBERED = re.compile(r":\[\d+\]|(?<=/#)\d+(?= \(deleted\)$)")
+"""The number of a socket, a pipe or a file without a name, which says nothing and differs from run to run."""
 
 
 class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):

@@ -16,6 +16,7 @@ from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.lanes_made import MOST_PIECES
+from vgo_agent.layers.probes.open_files import OpenFiles
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.perf_ring import RingLoad
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
@@ -172,6 +173,21 @@ def test_a_call_of_a_file_names_it(spawner, opened, tmp_path):
     if not named:
         pytest.skip("the disk of this machine ends every fsync at once")
     assert any(str(tmp_path / "journal") in what for what in named)
+
+
+def test_a_file_without_a_name_is_called_the_same_in_every_run(tmp_path):
+    try:
+        file = os.open(tmp_path, os.O_TMPFILE | os.O_RDWR)
+    except OSError as error:
+        pytest.skip(f"the file system has none: {error}")
+    files = OpenFiles()
+    files.before()
+    files.started(os.getpid())
+    files.after()
+    files.settle()
+    assert files.name(os.getpid(), file, 0) == f"{tmp_path}/# (deleted)"
+    files.close()
+    os.close(file)
 
 
 TIMED = """
