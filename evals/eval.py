@@ -1,4 +1,4 @@
-"""eval: how right the agent is, on recorded cases whose cause is known, or live on workloads whose cause is."""
+"""eval: how right the agent is, on recorded cases, live on workloads, or on programs that are made at random."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True, kw_only=True)
 class EvalCommand(OfEvaluation):
-    """How right the agent is, on recorded cases whose cause is known, or live on workloads whose cause is."""
+    """How right the agent is, on recorded cases, live on workloads, or on programs that are made at random."""
 
     EPILOG = """\
 examples:
@@ -33,12 +33,16 @@ examples:
   vgo-agent eval --live cpu-hops page-faults
   vgo-agent eval --live --allow system --steady --save live.json --markdown live.md
   vgo-agent eval --live cpu-hops short-sleeps --on tcp://10.0.0.1:8786
+  vgo-agent eval --random 40 --seed commit --allow system --budget 90
   vgo-agent eval record page-faults
 
 Nothing is run but what the agent computes: runs come from recorded tables. With --live the workloads are run, one
 after another, each diagnosed as `vgo-agent demo NAME` does it, and what is said is scored. --live goes with --steady,
 --budget, --allow, --layer, --limit, --on, --mixed, --save and --markdown; the other options are of recorded cases, and
 refused there. With --on each live diagnosis runs on the hosts of a cluster; recorded cases are only computed, here.
+With --random programs are composed that nobody has seen, more than half of them with a mechanism that makes runs slow;
+what that costs is measured, then comes the diagnosis, and only then the truth is opened. All is kept in
+vgo-runs/random-SEED. --random goes with --seed, --dry-run, --budget, --allow, --layer, --limit, --save, --markdown.
 Ctrl-C keeps what was answered before it: tables and files are written, and the exit code is 130.
 """
     USAGE = "[OPTIONS]"
@@ -46,6 +50,11 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
     def run(self) -> int:
         """Run live, or evaluate."""
         refuse_strangers(self)
+        if self.random is not None:
+            refuse(self)
+            from .random_programs import run_random
+
+            return run_random(self)
         if self.live is not None:
             refuse(self)
             from .live import run_live

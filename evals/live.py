@@ -49,8 +49,8 @@ class LiveDiagnosis(NamedTuple):
 def run_live(command: OfEvaluation) -> int:
     """Diagnose each, tell how it went, and answer; a single one that fails is a row, and Ctrl-C keeps those before."""
     wishes = list(_wishes(command.live or (), command.steady))
-    passed_on = {"allow": command.allow, "budget": command.budget, "layers": command.layer or None}
-    settings, _ = effective({name: value for name, value in passed_on.items() if value is not None})
+    typed = {"allow": command.allow, "budget": command.budget, "layers": command.layer or None}
+    settings, _ = effective({name: value for name, value in typed.items() if value is not None})
     named(settings.layers)
     made, machine, on = origin(), machine_words(surveyed(nobody(), ())), on_of(command.on, settings)
     machine = f"{machine}; runs were made on the hosts of {on}" if on else machine
@@ -59,7 +59,7 @@ def run_live(command: OfEvaluation) -> int:
     try:
         for place, wish in enumerate(wishes, 1):
             rows.append(_row(wish, command))
-            _tell(f"{place}/{len(wishes)}  {rows[-1].case}: {rows[-1].answer.verdict or rows[-1].why}", command)
+            tell(f"{place}/{len(wishes)}  {rows[-1].case}: {rows[-1].answer.verdict or rows[-1].why}", command)
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -74,7 +74,8 @@ def run_live(command: OfEvaluation) -> int:
     return INTERRUPTED if stopped else 0
 
 
-def _tell(words: str, command: OfEvaluation) -> None:
+def tell(words: str, command: OfEvaluation) -> None:
+    """Say how far it is, unless nothing is to be told."""
     if not command.quiet:
         print(printable(words), file=sys.stderr)
 
@@ -94,14 +95,15 @@ def _row(wish: LiveDiagnosis, command: OfEvaluation) -> LiveRow:
         return skipped(workload, wish.steady, refusal)
     if workload.allow == "system" and command.allow != "system" and not wish.steady:
         return skipped(workload, wish.steady, "what cures it changes the system; allow that with --allow system")
-    said = _demo(wish, command)
+    words = ["demo", workload.name, *passed_on(command), *(["--steady"] if wish.steady else [])]
+    said = answered(words, LIMIT_S if command.limit is None else command.limit)
     return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
 
 
-def _demo(wish: LiveDiagnosis, command: OfEvaluation) -> dict[str, Any]:
-    """Give the object that the command answers with; `error` says why there is none."""
-    limit_s = LIMIT_S if command.limit is None else command.limit
-    with subprocess.Popen(_command(wish, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
+def answered(words: Sequence[str], limit_s: float, folder: Path | None = None) -> dict[str, Any]:
+    """Give the object that a command answers with, started in `folder`; `error` says why there is none."""
+    line = [*FRONT_DOOR, *words]
+    with subprocess.Popen(line, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
         try:
             output, _ = child.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
@@ -118,15 +120,15 @@ def _demo(wish: LiveDiagnosis, command: OfEvaluation) -> dict[str, Any]:
     return found
 
 
-def _command(wish: LiveDiagnosis, command: OfEvaluation) -> list[str]:
-    words = ["demo", wish.workload.name, "--json", "--planner", PLANNER, "--allow", command.allow or "process"]
-    words += ["--steady"] if wish.steady else []
+def passed_on(command: OfEvaluation) -> list[str]:
+    """Options that a live diagnosis is given as they were typed."""
+    words = ["--json", "--planner", PLANNER, "--allow", command.allow or "process"]
     words += ["--budget", f"{command.budget:g}"] if command.budget is not None else []
     words += [word for layer in command.layer for word in ("--layer", layer)]
     words += ["--on", command.on] if command.on else []
     words += ["--mixed"] if command.mixed else []
     words += ["--quiet"] if command.quiet else []
-    return [*FRONT_DOOR, *words]
+    return words
 
 
 def _layers(run: Path) -> tuple[str, ...]:

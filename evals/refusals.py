@@ -10,7 +10,7 @@ from ..agent.commands.options import Answering, OnHosts, option
 from ..knowledge.errors import VgoError
 from .contest import OWN
 
-OUTPUTS, LIVE = "what becomes of it", "live"
+OUTPUTS, LIVE, RANDOM = "what becomes of it", "live", "made at random"
 SEEDS = 3
 LIMIT_S = 600.0
 Change = Literal["process", "system"]
@@ -19,21 +19,32 @@ PLANNERS = (GATED, "llama", "greedy", "random-legal", "constant", "paper", "pape
 """The names in `contest`, said here so that a wrong one is refused without an import of them."""
 OF_RECORDED = {
     "planner": "leave it out, the built-in policy answers",
-    "cases": "leave it out, and name workloads after --live",
-    "split": "leave it out, and name workloads after --live",
-    "seeds": "leave it out, each workload is diagnosed once",
-    "folder": "leave it out, and name workloads after --live",
-    "jobs": "leave it out, workloads run one after another so that none disturbs another",
+    "cases": "leave it out, and name workloads after --live, or how many with --random",
+    "split": "leave it out, and name workloads after --live, or how many with --random",
+    "seeds": "leave it out, each program is diagnosed once",
+    "folder": "leave it out, and name workloads after --live, or how many with --random",
+    "jobs": "leave it out, programs run one after another so that none disturbs another",
     "twice": "leave it out, no run can be had again",
     "html": "leave it out, and take --markdown",
     "against": "leave it out, and compare files of --save by hand",
     "gate": "leave it out, and read the last lines of the answer",
 }
-"""Options that do not go with --live, and what to do instead."""
+OF_RANDOM = dict.fromkeys(("seed", "dry_run"), "add --random N, or leave it out")
+ELSEWHERE = {
+    "steady": "leave it out, many of the programs have no cause",
+    **dict.fromkeys(("on", "mixed"), "leave it out, programs are made for this machine"),
+}
 OF_LIVE = {
-    **dict.fromkeys(("steady", "budget"), "add --live, or leave it out"),
+    "steady": "add --live, or leave it out",
+    "budget": "add --live or --random, or leave it out",
     **dict.fromkeys(("on", "mixed"), "leave it out, recorded cases are computed on this machine"),
 }
+STRANGERS = {
+    "--random": (("recorded cases", OF_RECORDED), ("--live", ELSEWHERE)),
+    "--live": (("recorded cases", OF_RECORDED), ("--random", OF_RANDOM)),
+    "recorded cases": (("--live", OF_LIVE), ("--random", OF_RANDOM)),
+}
+"""Per kind of evaluation, the options of the others, and what to do instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +98,17 @@ class OfEvaluation(OnHosts, Answering):
     )
     live: tuple[str, ...] | None = option("run workloads for real (default all)", nargs="*", metavar="NAME", group=LIVE)
     steady: bool = option("their steady twins too: nothing is to be found there", False, group=LIVE)
+    random: int | None = option(
+        "compose so many programs, diagnose each, and open its truth after that",
+        metavar="N",
+        group=RANDOM,
+        allowed=lambda number: number >= 1,
+        refused="makes nothing; choose 1 or more",
+    )
+    seed: str | None = option(
+        "what they are drawn by (default 1); `commit`: the hash of what is judged", metavar="S", group=RANDOM
+    )
+    dry_run: bool = option("list what would be made, without the truth about it", False, group=RANDOM)
     budget: float | None = option(
         "seconds by the clock for each (default as in demo)",
         metavar="S",
@@ -97,14 +119,15 @@ class OfEvaluation(OnHosts, Answering):
 
 
 def refuse_strangers(command: OfEvaluation) -> None:
-    """Refuse an option of recorded cases with --live, and one of --live without it: it would do nothing."""
-    live = command.live is not None
-    for name, cure in (OF_RECORDED if live else OF_LIVE).items():
-        value = getattr(command, name)
-        absent = value is None or value in (False, (), "")
-        if not absent:
-            kind = "recorded cases, not of --live" if live else "--live, not of recorded cases"
-            raise VgoError(f"--{name} is an option of {kind}: {cure}.")
+    """Refuse an option of one of the three kinds of evaluation with another: it would do nothing."""
+    if command.random is not None and command.live is not None:
+        raise VgoError("--live runs workloads and --random makes programs: leave one of them out.")
+    kind = "--random" if command.random is not None else "--live" if command.live is not None else "recorded cases"
+    for owner, cures in STRANGERS[kind]:
+        for name, cure in cures.items():
+            value = getattr(command, name)
+            if not (value is None or value in (False, (), "")):
+                raise VgoError(f"--{name.replace('_', '-')} is an option of {owner}, not of {kind}: {cure}.")
 
 
 def refuse(command: OfEvaluation) -> None:

@@ -132,7 +132,7 @@ COMMANDS = {
         Subcommand("check", "check all knowledge, layers, prompts and tools", "check:CheckCommand"),
         Subcommand(
             "eval",
-            "score the agent where the cause is known: on recorded cases, or live",
+            "score the agent where the cause is known: on recorded cases, live, or on programs made at random",
             "vgo_agent.evals.eval:EvalCommand",
         ),
         Subcommand(

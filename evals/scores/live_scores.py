@@ -82,23 +82,15 @@ def skipped(workload: Workload, steady: bool, why: str) -> LiveRow:
 def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple[str, ...] = ()) -> LiveRow:
     """Score the object that `demo --json` answered with; one with `error` has no answer."""
     truth = truth_of_workload(workload.name, steady)
+    answer = answer_said(said)
     if "error" in said:
-        answer = ContestAnswer(verdict="", ended=str(said["error"]))
         return _row(
             workload, steady, answer, claims(answer, truth) | _effect(answer, None, None, truth), why=answer.ended
         )
-    verdict = from_json(said["verdict"])
-    proof = confirmed(verdict)
-    answer = ContestAnswer(
-        verdict=title(verdict),
-        causes=tuple(part.factor for part in factors_found(verdict)),
-        mitigation=proof.mitigation if proof else "",
-        price_told=any(PRICE in warning for warning in said["warnings"]),
-        runs=said["runs"],
-    )
+    proof = confirmed(from_json(said["verdict"]))
     sd, mean = (proof.sd, proof.mean) if proof else (None, None)
     scores = claims(answer, truth) | _effect(answer, sd, mean, truth)
-    machine = (steady or not has_twin(workload)) and _of_the_machine(answer, proof.claim if proof else None)
+    machine = (steady or not has_twin(workload)) and of_the_machine(answer, proof.claim if proof else None)
     if machine:
         reason = "It is what the machine does."
         right = {"verdict": 1.0, "alone": 1.0, "false_alarm": 0.0, "harm": 0.0}
@@ -118,11 +110,26 @@ def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple
     )
 
 
+def answer_said(said: dict[str, Any]) -> ContestAnswer:
+    """What the object of `diagnose --json` or `demo --json` claims; one with `error` has no verdict."""
+    if "error" in said:
+        return ContestAnswer(verdict="", ended=str(said["error"]))
+    verdict = from_json(said["verdict"])
+    proof = confirmed(verdict)
+    return ContestAnswer(
+        verdict=title(verdict),
+        causes=tuple(part.factor for part in factors_found(verdict)),
+        mitigation=proof.mitigation if proof else "",
+        price_told=any(PRICE in warning for warning in said["warnings"]),
+        runs=said["runs"],
+    )
+
+
 def _row(workload: Workload, steady: bool, answer: ContestAnswer, scores: dict[str, Score], **more: Any) -> LiveRow:
     return LiveRow(case=f"{workload.name}{', steady' if steady else ''}", answer=answer, scores=scores, **more)
 
 
-def _of_the_machine(answer: ContestAnswer, claim: Claim | None) -> bool:
+def of_the_machine(answer: ContestAnswer, claim: Claim | None) -> bool:
     """Tell whether what is said of a program that does not vary itself is what interferes on this machine."""
     if not answer.causes or answer.causes[0] not in INTERFERENCE:
         return False

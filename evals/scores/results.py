@@ -98,7 +98,7 @@ def origin() -> dict[str, str]:
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join(["vgo-agent", *sys.argv[1:]]),
         "version": version("vgo-agent"),
-        "commit": _commit(Path(__file__).resolve().parents[2]),
+        "commit": commit(),
         "knowledge": load().digest,
     }
 
@@ -110,7 +110,9 @@ def made_by(made: Origin) -> str:
     return f"Made by `{command}` on {made.made} with version {made.version}{commit}; do not edit."
 
 
-def _commit(root: Path) -> str:
+def commit() -> str:
+    """Name the commit of the working copy that runs, with `-dirty` where files differ; empty where there is none."""
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
     asked = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]

@@ -248,6 +248,15 @@ KINDS: dict[str, ScoreKind] = {
         "rate", True, "evidence", "what the verdict rests on is cited; the report's numbers are tools'"
     ),
     "replay": ScoreKind("rate", True, "replay", "answered again, the same seed gave the same transcript"),
+    "cause": ScoreKind("rate", True, "", "cause part right: state and factor; of a null, no factor is claimed"),
+    "state": ScoreKind("rate", True, "", "the state claimed first is one that the mechanism takes its time in"),
+    "factor": ScoreKind(
+        "rate", True, "", "the factor claimed first is one of the mechanism; none, where none is shown"
+    ),
+    "share": ScoreKind("rate", True, "", "of a state that is right: the gap in ms is within a factor 2 of the effect"),
+    "remedy": ScoreKind("rate", True, "", "remedy part right: a remedy that helps is claimed, or none where none does"),
+    "in_budget": ScoreKind("rate", True, "", "answered within the budget and a tenth more"),
+    "hung": ScoreKind("rate", False, "", "no answer within its limit"),
     "runs": ScoreKind("median", False, "runs", "recorded runs used"),
     "calls": ScoreKind("median", False, "calls", "calls of tools"),
     "program_s": ScoreKind("median", False, "program s", "seconds of the program that those runs took"),

@@ -46,7 +46,7 @@ def build(source: Path, cc: str | None = None) -> Path:
     program = folder / f"{source.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
     if not program.exists():
         make_folder(folder)
-        _compile(cc, flags, source, program)
+        compile_to(program, source, cc, flags)
     return program
 
 
@@ -60,7 +60,8 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def _compile(cc: str, flags: tuple[str, ...], source: Path, program: Path) -> None:
+def compile_to(program: Path, source: Path, cc: str, flags: tuple[str, ...] = FLAGS) -> None:
+    """Build one C file; raises VgoError where the compiler refuses it."""
     # Under another name first: a program that is there is always whole, also with two builds at once.
     unfinished = program.with_suffix(f".{os.getpid()}")
     done = subprocess.run([cc, *flags, "-o", unfinished, source], capture_output=True, text=True)

@@ -78,6 +78,10 @@ LACKS: Mapping[Need, Lack] = {
         "it needs Python on glibc; use a Python of a distribution with glibc",
     ),
     "small pages": _unless(_small_pages, "huge pages are always on, so faults are few; choose malloc-churn"),
+    "huge pages": _unless(
+        lambda: HUGE_PAGES.exists() and "[never]" not in HUGE_PAGES.read_text(),
+        f"huge pages are off; write madvise to {HUGE_PAGES}",
+    ),
     "cpu group": _group("cpu"),
     "memory group": _group("memory"),
     "io group": lambda: _no_disk() or _group("blkio")(),

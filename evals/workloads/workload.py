@@ -12,6 +12,7 @@ Need = Literal[
     "2 cpus",
     "glibc",
     "small pages",
+    "huge pages",
     "cpu group",
     "memory group",
     "io group",

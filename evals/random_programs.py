@@ -1,0 +1,110 @@
+"""Make programs at random, diagnose each through the front door, and open its truth after that."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..agent.commands.alone import nobody, surveyed
+from ..agent.settings import effective
+from ..knowledge.errors import VgoError
+from .contest.answer import ContestAnswer
+from .live import GRACE_S, INTERRUPTED, answered, passed_on, tell
+from .programs.compose import MadeProgram, compose
+from .programs.maker import METRIC, BuiltProgram, lacking, limited_group, made, neighbour
+from .programs.program_truth import TRUTH, read_program_truth
+from .recorded.draft import machine_words
+from .refusals import OfEvaluation
+from .scores.random_scores import RandomResults, RandomRow, judged_program, random_markdown, random_words
+from .scores.results import commit, origin, write
+
+BUDGET_S = 90.0
+BY_COMMIT = "commit"
+
+
+def run_random(command: OfEvaluation) -> int:
+    """Make, diagnose and score each; Ctrl-C keeps those before it."""
+    seed = _seed(command.seed or "1")
+    lacks = lacking()
+    programs = (compose(seed, place, lacks) for place in range(1, (command.random or 0) + 1))
+    if command.dry_run:
+        return _listed(programs, seed, command)
+    folder = Path("vgo-runs", f"random-{seed}").resolve()
+    if folder.exists():
+        raise VgoError(f"{folder} is there: its programs are made already. Move it away, or choose another --seed.")
+    typed = {"allow": command.allow, "budget": command.budget or BUDGET_S, "layers": command.layer or None}
+    settings, _ = effective({name: value for name, value in typed.items() if value is not None})
+    origin_, machine = origin(), machine_words(surveyed(nobody(), ()))
+    rows: list[RandomRow] = []
+    stopped = ""
+    try:
+        for program in programs:
+            rows.append(_row(program, folder, settings.budget_s, command))
+            tell(f"{len(rows)}/{command.random}  {rows[-1].answer.verdict or rows[-1].answer.ended}", command)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        stopped = f"Stopped by Ctrl-C after {len(rows)} of {command.random} programs: what follows is of these alone."
+    results = RandomResults(
+        **origin_, machine=machine, stopped=stopped, rows=tuple(rows), seed=seed, budget_s=settings.budget_s
+    )
+    if command.save:
+        write(results.model_dump_json(indent=1) + "\n", command.save, "--save")
+    if command.markdown:
+        write(random_markdown(results), command.markdown, "--markdown")
+    summary = results.summary.model_dump(mode="json")
+    command.answer(results.model_dump(mode="json") | {"summary": summary}, random_words(results))
+    return INTERRUPTED if stopped else 0
+
+
+def _seed(seed: str) -> str:
+    """The seed itself, or the hash of the commit that is judged: nobody can have tuned on that."""
+    if seed != BY_COMMIT:
+        return seed
+    judged = commit()
+    if not judged or judged.endswith("-dirty"):
+        raise VgoError("--seed commit is the hash of what is judged: run a working copy in which all is committed.")
+    return judged
+
+
+def _listed(programs: Iterator[MadeProgram], seed: str, command: OfEvaluation) -> int:
+    listed = [
+        {
+            "number": program.number,
+            "language": program.language,
+            "lines": program.text.count("\n"),
+            "sha256": hashlib.sha256(program.text.encode()).hexdigest(),
+        }
+        for program in programs
+    ]
+    lines = [
+        f"{one['number']:03}  {one['language']}, {one['lines']} lines, {str(one['sha256'])[:16]}" for one in listed
+    ]
+    return command.answer({"seed": seed, "programs": listed}, "\n".join(lines))
+
+
+def _row(program: MadeProgram, folder: Path, budget_s: float, command: OfEvaluation) -> RandomRow:
+    """Make one, diagnose it, and only then open the truth about it; one that cannot be made is a row."""
+    name = f"{program.number:03}"
+    sealed = folder / "sealed" / name
+    try:
+        built = made(program, folder / "programs" / name, sealed)
+    except VgoError as error:
+        answer = ContestAnswer(verdict="", ended=str(error))
+        return RandomRow(case=name, answer=answer, scores={}, why=str(error), skipped=True, truth=program.truth)
+    limit_s = command.limit or 2 * budget_s + GRACE_S
+    with limited_group(built.group), neighbour(built):
+        began = time.monotonic()
+        said = answered([*_words(built, folder, command, budget_s)], limit_s, built.folder)
+        wall_s = time.monotonic() - began
+    return judged_program(read_program_truth(sealed / TRUTH), said, wall_s, budget_s, built.neighbour is not None)
+
+
+def _words(built: BuiltProgram, folder: Path, command: OfEvaluation, budget_s: float) -> Iterator[str]:
+    yield from ("diagnose", *passed_on(command))
+    yield from () if command.budget else ("--budget", f"{budget_s:g}")
+    yield from ("--out", str(folder / "runs"))
+    yield from ("--metric", METRIC, "--unit", "ms") if built.timed else ()
+    yield from ("--", *built.command)

@@ -1,0 +1,298 @@
+"""What was said of programs made at random against the truth about them, and where a right answer was lost.
+
+What is right is decided by the program's truth alone, by rules that hold for all of them:
+
+- A state is right if the mechanism takes its time in it, or whoever has the mechanism is waited for in it.
+- A mechanism that makes little of the variance (`ProgramTruth.faint`) need not be found; of these, silence is right.
+- A mechanism that no counter shows everywhere is right without a factor where its state is right.
+- A remedy has to be claimed only where one of the mechanism's can be applied here without a promise to break; to claim
+  none is right elsewhere.
+- Of a null, time that is located is no alarm; a factor and a remedy are, unless they are what the machine does
+  (`live_scores`) and no program was put beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from ...agent.render.markdown import markdown_page
+from ...agent.render.terminal import terminal_text
+from ...agent.report.numbers import ABSENT, number
+from ...knowledge.loader import load
+from ...knowledge.time_states import TimeState, measured_as
+from ...tools.document import Document, Facts, Listing, Table
+from ...tools.verdict import (
+    Confirmed,
+    Diagnosis,
+    Explained,
+    Found,
+    Located,
+    NotVisible,
+    Refuted,
+    Undecided,
+    Verdict,
+    confirmed,
+    from_json,
+)
+from ..contest.answer import ContestAnswer
+from ..programs.program_truth import InsertedMechanism, ProgramTruth
+from .effects import Score
+from .live_scores import LiveResults, LiveRow, answer_said, of_the_machine
+from .results import made_by
+from .score import KINDS
+from .tables import cell
+
+SHOWN = ("verdict", "cause", "state", "factor", "share", "remedy", "false_alarm", "in_budget", "hung")
+OVER, WITHIN = 1.1, 2.0
+"""Of a budget, what is still kept; of an effect, the factor by which a gap may differ."""
+NONE = "none"
+
+
+class RandomRow(LiveRow):
+    """One made program, diagnosed once."""
+
+    truth: ProgramTruth
+    said_states: tuple[TimeState, ...] = ()
+    """That are claimed, the first claim first."""
+    paragraph: str = ""
+    """Of a miss: what the truth was and what was seen."""
+
+
+class RandomResults(LiveResults):
+    """Diagnoses of programs that were made by one seed."""
+
+    seed: str
+    budget_s: float
+    rows: tuple[RandomRow, ...]
+
+
+def judged_program(
+    truth: ProgramTruth, said: dict[str, Any], wall_s: float, budget_s: float, beside: bool
+) -> RandomRow:
+    """Score what `diagnose --json` said, `wall_s` after its start; `beside`: a program was put beside this one."""
+    answer = answer_said(said)
+    verdict = None if "error" in said else from_json(said["verdict"])
+    claimed = list(_located(verdict))
+    proof = confirmed(verdict) if verdict else None
+    answer = answer.model_copy(update={"causes": tuple(_factors(verdict))})
+    machine = not truth.inserted and not beside and of_the_machine(answer, proof.claim if proof else None)
+    scores = _scores(truth, verdict, answer, claimed, machine) if verdict else _unanswered(answer.ended)
+    scores |= {
+        "in_budget": _mark(wall_s <= OVER * budget_s, f"{wall_s:.0f} s of {budget_s:g} s."),
+        "hung": _mark(answer.ended.startswith("stopped"), answer.ended or "It ended."),
+    }
+    row = RandomRow(
+        case=f"{truth.number:03}",
+        answer=answer,
+        scores=scores,
+        seconds=wall_s,
+        why="" if scores["verdict"].value else _lost(truth, verdict, claimed, scores),
+        machine=machine,
+        sd=proof.sd if proof else None,
+        mean=proof.mean if proof else None,
+        run_dir=said.get("run_dir", ""),
+        truth=truth,
+        said_states=tuple(one.state for one in claimed),
+    )
+    return row.model_copy(update={"paragraph": _paragraph(row, claimed, said) if row.why else ""})
+
+
+def _located(verdict: Verdict | None) -> Iterator[Located]:
+    """What is claimed of states, in the order of the claims."""
+    if isinstance(verdict, Diagnosis) and isinstance(verdict.cause, Explained):
+        for part in verdict.cause.parts:
+            yield from part.held if isinstance(part, Found) else (part,)
+    elif isinstance(verdict, Diagnosis) and isinstance(verdict.cause, NotVisible):
+        yield from verdict.cause.held
+
+
+def _factors(verdict: Verdict | None) -> Iterator[str]:
+    """Factors that are named: those found, and those that a part of the time is recognised as."""
+    if isinstance(verdict, Diagnosis) and isinstance(verdict.cause, Explained):
+        for part in verdict.cause.parts:
+            if isinstance(part, Found):
+                yield part.factor
+            elif part.recognised:
+                yield part.recognised.factor
+
+
+def _scores(
+    truth: ProgramTruth, verdict: Verdict, answer: ContestAnswer, claimed: Sequence[Located], machine: bool
+) -> dict[str, Score]:
+    remedy = _mark(machine or _remedy_right(truth, answer), f"{answer.mitigation or 'No remedy'} is claimed.")
+    if not truth.inserted:
+        wrong = [] if machine else [factor for factor in answer.causes if factor not in truth.allowed]
+        cause = _mark(not wrong, f"Claimed of a null: {', '.join(wrong) or 'no factor'}.")
+        alarm = _mark(not (cause.value and remedy.value), f"{cause.reason} {remedy.reason}")
+        return {"verdict": _both(cause, remedy), "cause": cause, "remedy": remedy, "false_alarm": alarm}
+    state, factor = _state_right(truth, verdict, claimed), _factor_right(truth, answer)
+    cause = _both(state, factor)
+    scores = {"verdict": _both(cause, remedy), "cause": cause, "state": state, "factor": factor, "remedy": remedy}
+    return scores | {"share": _share_right(truth, claimed)}
+
+
+def _unanswered(why: str) -> dict[str, Score]:
+    return dict.fromkeys(("verdict", "cause", "remedy"), _mark(False, why))
+
+
+def _material(truth: ProgramTruth) -> list[InsertedMechanism]:
+    """Those that have to be found, what makes most of the variance first."""
+    return sorted((one for one in truth.inserted if not truth.faint(one)), key=lambda one: -one.variance)
+
+
+def _right_states(mechanisms: Sequence[InsertedMechanism]) -> set[TimeState]:
+    return {also for one in mechanisms for state in one.states for also in measured_as(state)}
+
+
+def _state_right(truth: ProgramTruth, verdict: Verdict, claimed: Sequence[Located]) -> Score:
+    material = _material(truth)
+    if claimed:
+        said = claimed[0].state
+        return _mark(said in _right_states(material or truth.inserted), f"{said} is claimed first.")
+    first = next(iter(_factors(verdict)), "")
+    if first:  # without a ledger: where the factor acts
+        acts = {*load().factors[first].acts_on} if first in load().factors else set()
+        return _mark(bool(acts & _right_states(material or truth.inserted)), f"{first} is claimed, and no state.")
+    return _mark(not material, "No state is claimed.")
+
+
+def _factor_right(truth: ProgramTruth, answer: ContestAnswer) -> Score:
+    right = {factor for one in truth.inserted for factor in one.factors}
+    if answer.causes:
+        return _mark(answer.causes[0] in right, f"{answer.causes[0]} is claimed first; right: {', '.join(right)}.")
+    return _mark(all(one.unseen for one in _material(truth)), "No factor is claimed.")
+
+
+def _share_right(truth: ProgramTruth, claimed: Sequence[Located]) -> Score:
+    """Compare the gap in the states of the largest mechanism with its effect, half of it where that is drawn evenly."""
+    main = next(iter(_material(truth)), None)
+    gap = sum(one.gap_ms for one in claimed if main and one.state in _right_states([main]))
+    if main is None or gap <= 0:
+        return Score(value=None, reason="No state that is right is claimed.")
+    expected = main.effect_ms / (2 if main.trigger in ("graded", "own") else 1)
+    return _mark(1 / WITHIN <= gap / expected <= WITHIN, f"{gap:.3g} ms is claimed of {expected:.3g} ms.")
+
+
+def _remedy_right(truth: ProgramTruth, answer: ContestAnswer) -> bool:
+    if answer.mitigation:
+        return any(answer.mitigation in one.remedies for one in truth.inserted)
+    return not any(applicable(remedy) for one in _material(truth) for remedy in one.remedies)
+
+
+@cache
+def applicable(remedy: str) -> bool:
+    """Tell whether a diagnosis that may change the system tries it unasked."""
+    known = load().mitigations[remedy]
+    return known.scope in ("process", "cgroup", "system") and not known.changes_promise
+
+
+def _lost(truth: ProgramTruth, verdict: Verdict | None, claimed: Sequence[Located], scores: dict[str, Score]) -> str:
+    """Say at which step the right answer was lost, the earliest first."""
+    if verdict is None:
+        return "no answer"
+    if not truth.inserted:
+        return "claimed of a null"
+    if not scores["state"].value:
+        if any(one.state in _right_states(_material(truth)) for one in claimed):
+            return "ranked too low"
+        return "not measured or not material" if not claimed else "another state is claimed"
+    if not scores["factor"].value:
+        return "the state is right, its factor is not" if any(_factors(verdict)) else "no factor is named"
+    return _remedy_lost(verdict, {remedy for one in truth.inserted for remedy in one.remedies})
+
+
+def _remedy_lost(verdict: Verdict, right: set[str]) -> str:
+    remedy = verdict.remedy if isinstance(verdict, Diagnosis) else None
+    if isinstance(remedy, Confirmed):
+        return "another remedy is claimed"
+    if isinstance(remedy, Refuted) and right & {trial.mitigation for trial in remedy.trials}:
+        return "remedy refuted wrongly"
+    if isinstance(remedy, Undecided):
+        return "remedy not tried for lack of budget" if right & {*remedy.untried} else "remedy undecided"
+    return "remedy not offered"
+
+
+def _paragraph(row: RandomRow, claimed: Sequence[Located], said: dict[str, Any]) -> str:
+    """What the truth was, what was said and seen, and where it was lost."""
+    truth = row.truth
+    causes = [
+        f"it {one.what}: {one.effect_ms:.3g} ms, on by {one.trigger}{' (faint)' if truth.faint(one) else ''}, "
+        f"in {' or '.join(one.states)}; right are {', '.join(one.factors) or 'no factor'} and "
+        f"{', '.join(one.remedies) or 'no remedy'}"
+        for one in truth.inserted
+    ]
+    seen = [f"{one.gap_ms:.3g} ms {one.name} ({one.share:.0%}){': ' if one.what else ''}{one.what}" for one in claimed]
+    return (
+        f"{row.case} ({truth.told}; {truth.base_ms:.3g} ms with noise of {truth.noise_ms:.2g} ms). "
+        f"The program: {' and '.join(causes) or 'a null'}. Said: {said.get('headline', row.answer.ended)} "
+        f"Seen: {'; '.join(seen) or 'no state'}. Lost: {row.why}. {row.run_dir}"
+    )
+
+
+def random_words(results: RandomResults) -> str:
+    """Write the tables, what they come to, and a paragraph on each miss."""
+    return terminal_text(_document(results))
+
+
+def random_markdown(results: RandomResults) -> str:
+    """Write the same as Markdown."""
+    return markdown_page(_document(results))
+
+
+def _document(results: RandomResults) -> Document:
+    scores = results.summary.scores
+    done = [row for row in results.rows if not row.skipped]
+    shown = [name for name in SHOWN if name in scores]
+    return Document(
+        "Programs made at random, diagnosed",
+        "random evaluation",
+        (
+            made_by(results),
+            f"The machine: {results.machine}. Seed {results.seed}, budget {results.budget_s:g} s.",
+            results.stopped,
+            Table(
+                ("program", "mechanism", "effect ms", "verdict", *(name for name in SHOWN[1:7]), "s"),
+                tuple(tuple(_cells(row)) for row in results.rows),
+            ),
+            Table(
+                ("score", "right", "of"),
+                tuple((name, cell(name, scores[name], 0), str(scores[name].n)) for name in shown),
+                "With Wilson's 95 % intervals over programs.",
+            ),
+            Table(("state", "claimed first", "programs"), tuple(_confusion(done)), "States, of programs with one."),
+            Listing(tuple(row.paragraph for row in done if row.paragraph)),
+            Listing(tuple(f"{row.case}: not run: {row.why}" for row in results.rows if row.skipped)),
+            Facts(tuple((name, KINDS[name].words) for name in shown)),
+        ),
+    )
+
+
+def _cells(row: RandomRow) -> Iterator[str]:
+    yield row.case
+    yield " + ".join(one.key for one in row.truth.inserted) or row.truth.kind
+    yield " + ".join(number(one.effect_ms, 3) for one in row.truth.inserted) or ABSENT
+    yield row.answer.verdict or NONE
+    for name in SHOWN[1:7]:
+        value = row.value(name)
+        yield ABSENT if value is None else "yes" if value else "no"
+    yield f"{row.seconds:.0f}"
+
+
+def _confusion(rows: Sequence[RandomRow]) -> Iterator[tuple[str, str, str]]:
+    """Count, for the state that a mechanism is first said to take its time in, which one is claimed first."""
+    pairs = Counter(
+        (main[0].states[0], next(iter(row.said_states), NONE)) for row in rows if (main := _material(row.truth))
+    )
+    for (true, said), times in sorted(pairs.items()):
+        yield true, said, str(times)
+
+
+def _mark(right: bool, reason: str) -> Score:
+    return Score(value=float(right), reason=reason)
+
+
+def _both(one: Score, other: Score) -> Score:
+    return _mark(bool(one.value and other.value), f"{one.reason} {other.reason}")
