@@ -271,5 +271,7 @@ KINDS: dict[str, ScoreKind] = {
         "mean", False, "not recorded", "conditions asked for that are not in the tables; no failure"
     ),
 }
+OF_MADE = ("cause", "state", "factor", "share", "remedy", "in_budget", "hung")
+"""Scores of programs that are made at random only."""
 COLUMNS = {name: kind.column for name, kind in KINDS.items() if kind.column}
 """Scores that the full table shows, and what they are called there."""

@@ -27,6 +27,7 @@ from vgo_agent.evals.programs.maker import BuiltProgram, lacking, limited_group,
 from vgo_agent.evals.programs.parts import Mechanism, languages, parts
 from vgo_agent.evals.programs.program_truth import InsertedMechanism, ProgramTruth, read_program_truth
 from vgo_agent.evals.scores.random_scores import RandomRow, judged_program
+from vgo_agent.evals.workloads.build import compile_to, compiler
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
 from vgo_agent.tools.claim import Claim
@@ -102,6 +103,15 @@ def test_the_truth_names_what_is_known() -> None:
         assert not acts or {*acts} & {*one.states}, one.key
 
 
+@pytest.mark.parametrize("skeleton", [*languages()["c"].skeletons])
+def test_what_is_composed_in_c_compiles(skeleton: str, tmp_path: Path) -> None:
+    if not (cc := compiler()):
+        pytest.skip("no C compiler was found")
+    program = next(one for one in MANY if f"c, {skeleton}, " in one.truth.told and one.truth.kind == "two")
+    (tmp_path / "p.c").write_text(program.source(-1, "/group"))
+    compile_to(tmp_path / "p", tmp_path / "p.c", cc, ("-O0", "-pthread", "-Werror"))
+
+
 class CostOfRun(NamedTuple):
     """What one run took."""
 
@@ -141,7 +151,7 @@ def only(one: Mechanism, language: str, patch: pytest.MonkeyPatch) -> MadeProgra
 
 
 @pytest.mark.parametrize(("one", "language"), DOSED)
-@pytest.mark.cells(8)
+@pytest.mark.cells(6)
 def test_a_mechanism_that_is_forced_on_takes_its_state(
     one: Mechanism, language: str, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

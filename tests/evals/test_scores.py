@@ -13,7 +13,7 @@ from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.evals.recorded.schema import Truth
 from vgo_agent.evals.scores.effects import Score
-from vgo_agent.evals.scores.score import KINDS, scored
+from vgo_agent.evals.scores.score import KINDS, OF_MADE, scored
 
 from .cases_made import HELPS, MITIGATIONS, made_case
 
@@ -67,7 +67,7 @@ def test_the_right_answer_gets_every_score(case: RecordedCase) -> None:
 
 def test_every_score_is_described_and_has_a_reason(case: RecordedCase) -> None:
     found = scored(claim(), TRUE, case)
-    assert found.keys() == KINDS.keys() - {"replay", "seconds"}
+    assert found.keys() == KINDS.keys() - {"replay", "seconds", *OF_MADE}
     assert all(score.reason for score in found.values())
 
 
