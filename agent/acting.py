@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from ..tools.case import Record
+from ..tools.record import Record
 from ..tools.subject import Limits
 from .transcript import Decision, ToolEnd
 

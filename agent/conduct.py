@@ -8,11 +8,11 @@ from pathlib import Path
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
-from ..tools.conclude import ConcludeResult
 from ..tools.execution.expected import Expected
 from ..tools.execution.progress import Remark
 from ..tools.layers_here import choose
 from ..tools.machine import Machine
+from ..tools.results import ConcludeResult
 from ..tools.verdict import Verdict, exit_code, left_for_time
 from .began import process_age_s
 from .diagnosis import DiagnosisEnding, DiagnosisRequest

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..tools.case import DENY_SYSTEM, changes_system
+from ..tools.case import changes_system
 from ..tools.plan import NO_MORE
+from ..tools.record import DENY_SYSTEM
 
 if TYPE_CHECKING:
     from .transcript import Approval, Decision, Standing

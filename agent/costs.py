@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..tools.case import Record
 from ..tools.findings import Findings
+from ..tools.record import Record
 from ..tools.registry import TOOLS
 from ..tools.situation import program_s
 from ..tools.steps.compare import CompareTool

@@ -18,9 +18,9 @@ from langsmith import tracing_context
 
 from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import ToolError
-from ..tools.case import Record, Store
-from ..tools.conclude import ConcludeResult
+from ..tools.record import Record, Store
 from ..tools.registry import TOOLS
+from ..tools.results import ConcludeResult
 from ..tools.subject import Limits
 from ..tools.verdict import title
 from .acting import Acting

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..tools.base import ToolError
-from ..tools.case import Record
 from ..tools.plan import NO_PLAN, TrialPlan
+from ..tools.record import Record
 from ..tools.registry import TOOLS
 from ..tools.situation import Choices, Situation, Slot
 from ..tools.steps.apply_mitigation import ApplyMitigationTool

@@ -13,12 +13,13 @@ from ..knowledge.passages import cited
 from ..knowledge.schema import Mitigation
 from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import Outcome, ToolError
-from ..tools.case import Case, Record
+from ..tools.case import Case
 from ..tools.execution.series import Measuring
 from ..tools.machine import Machine
 from ..tools.mitigation.by_hand import planned
 from ..tools.mitigation.parameters import with_values
 from ..tools.plan import NO_PLAN, TrialPlan
+from ..tools.record import Record
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.steps.apply_mitigation import ApplyMitigationTool

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..knowledge.loader import Knowledge
-from ..tools.case import Finished, Record, Store
 from ..tools.machine import Machine
 from ..tools.plan import NO_PLAN, TrialPlan
+from ..tools.record import Finished, Record, Store
 from ..tools.subject import Limits, Subject
 from .transcript import Approval, Decision, Event, EventBody, LimitsChanged, RunStart, ToolEnd, ToolStart
 

@@ -14,7 +14,8 @@ from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..prompts.render import versions
 from ..tools.base import ToolError
-from ..tools.case import Case, Record
+from ..tools.case import Case
+from ..tools.record import Record
 from ..tools.registry import TOOLS
 from ..tools.subject import Limits
 from .conduct import machine_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from ..knowledge.errors import VgoError
-from ..tools.case import Record
+from ..tools.record import Record
 from ..tools.recorded.formats.delimited import SIDECAR
 from ..tools.recorded.formats.vgo import measured
 from ..tools.recorded.recorded import RecordedRuns

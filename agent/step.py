@@ -14,12 +14,13 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import NOTHING_KNOWN
 from ..tools.amount import LONGEST
 from ..tools.base import Outcome, ToolError
-from ..tools.case import NO_FILES, Case, Contents, Finished, Record
+from ..tools.case import Case
 from ..tools.ending_signals import answers
 from ..tools.execution.bench import Bench
 from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
 from ..tools.execution.trial import try_once
+from ..tools.record import NO_FILES, Contents, Finished, Record
 from ..tools.run_table import LAYERS, RUNS, artefacts, read_layers
 from ..tools.statistics.shape.describe import describe
 from ..tools.statistics.spread import summarise

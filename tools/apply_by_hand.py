@@ -6,13 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .base import Arguments, Outcome, Result, ToolError
+from .base import Arguments, Outcome, ToolError
 from .case import Case
 from .experiment.conditions import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Repeat
 from .run_table import artefacts
 from .statistics.shape.describe import describe
+from .trial_results import ByHandResult
 
 BY_HAND = "by hand"
 """As an approval names the scope of such a call."""
@@ -23,17 +24,6 @@ class ByHandArguments(Arguments):
 
     mitigation: str
     runs: Annotated[int, Field(ge=2, le=100_000)]
-
-
-class ByHandResult(Result):
-    """A second series of runs, made after the baseline's."""
-
-    mitigation: str
-    runs: int
-    """Runs that count, warm-up left out."""
-    failed: int
-    warm_up: int
-    spent_s: float
 
 
 def run(arguments: ByHandArguments, case: Case) -> Outcome:

@@ -10,20 +10,18 @@ from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
-from ..knowledge.shape import Frozen, is_empty
-from .base import Arguments, Outcome, Result, ToolError
+from .base import Arguments, Outcome, ToolError
 from .case import Case
-from .claim import Claim, TooFew, claim, in_a_word
+from .claim import claim, in_a_word
 from .comparison import arms_of, below, direction
 from .execution.screen import Proof
 from .execution.series import Series
 from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Crossover, block_of, pairs_in
-from .failures import Failures, broken_by, expected_of, failures_of
+from .failures import broken_by, expected_of, failures_of
 from .look_up import busy_cpus, meant_states, out_of_reach
 from .mitigation.by_hand import command_line
-from .mitigation.checks import Check
 from .mitigation.preconditions import unmet
 from .mitigation.scripts import refuse_own
 from .profiled import companions
@@ -31,20 +29,11 @@ from .ranking import RankResult
 from .row import BASELINE, Row
 from .run_table import artefacts, outcomes_of
 from .statistics.ratio_test import SHARE, bounds
+from .trial_results import OUT_OF_TIME, ApplyResult, InterimLook
 
 BATCH_PAIRS = 40
 """Of the smallest batch that is planned, and at the first look at one. A claim takes fewer (`FEWEST`) and shows little
 then: where normal runs fall to the margin, 40 pairs show it in 59 % of the batches (docs/calibration.md)."""
-
-
-class InterimLook(Frozen):
-    """What the first pairs showed."""
-
-    pairs: int
-    """Complete ones."""
-    spread: Claim | TooFew
-    """At the level of this look."""
-    stopped: bool
 
 
 def look_after(pairs: int) -> int | None:
@@ -96,9 +85,6 @@ def left_after(looks: Sequence[InterimLook], alpha: float) -> float:
     return (levels.first if stopped_early(looks) else levels.last) / alpha if looks else 1.0
 
 
-OUT_OF_TIME = "The budget ended before a pair could be run."
-
-
 class ApplyArguments(Arguments):
     """Which mitigation, and how many pairs at most: half of them are enough when they show it."""
 
@@ -108,38 +94,6 @@ class ApplyArguments(Arguments):
     """1 screens; 2 is the independent batch that confirms."""
     values: dict[str, str] = {}
     """Of its parameters; those not named have their defaults. They are put in before it is called."""
-
-
-class ApplyResult(Result):
-    """A proof, and pairs of runs."""
-
-    mitigation: str
-    batch: int
-    pairs: int
-    failed: int
-    failures: tuple[Failures, ...] = Field(default=(), exclude_if=is_empty)
-    """The failed ones by what they ended with and said, of both arms."""
-    spent_s: float
-    checks: tuple[Check, ...]
-    in_force: bool
-    """Every check passed; otherwise nothing was measured."""
-    broke: str = ""
-    """What it did to the program, which refutes it: breaks it, makes a run hang, makes it take many times as long."""
-    told: tuple[str, ...]
-    """What happened to settings meanwhile that a user should hear."""
-    command: str
-    """The command line that reproduces it by hand."""
-    looks: tuple[InterimLook, ...] = ()
-    """At half of the pairs, where those are enough to tell by."""
-    left: float = 1.0
-    """Share of alpha at which these pairs are to be judged, the look paid for.
-
-    Exact at alpha itself; in a family of batches (Holm) at most (first + last) / alpha times alpha is spent, 1.06 at
-    .05.
-    """
-    block: int = 1
-    """Pairs that were run together, all of one condition and then all of the other, since switching is slow; such
-    blocks are what is exchanged and resampled."""
 
 
 def run(arguments: ApplyArguments, case: Case) -> Outcome:

@@ -12,12 +12,12 @@ import numpy as np
 
 from ..layers.schema import Column
 from .base import ToolError
-from .case import Case, Finished
+from .case import Case
 from .execution.samples import PREFIX
-from .label import LabelResult
 from .many import FLEET, SLOT
-from .profile import ProfileResult
 from .profiled import Profiled, profiled
+from .record import Finished
+from .results import LabelResult, ProfileResult
 from .statistics.association.columns import ColumnMatrix, Columns, usable
 from .statistics.association.look import consequences
 from .statistics.ranks import centred_ranks

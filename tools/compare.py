@@ -5,58 +5,25 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import numpy as np
-from pydantic import Field
 
-from ..knowledge.shape import Frozen, is_empty, is_none
-from .apply_by_hand import ByHandResult
-from .apply_mitigation import ApplyResult, telling
-from .base import Arguments, Outcome, Result, ToolError
-from .case import Case, Finished, Record
+from .apply_mitigation import telling
+from .base import Arguments, Outcome, ToolError
+from .case import Case
 from .claim import Arms, Claim, TooFew, claims, disagreement, in_a_word
-from .comparison import Comparison, arms_of, below, compared, direction
+from .comparison import Comparison, arms_of, below, compared
 from .execution.samples import RUN
 from .experiment.race import MEASURE_OF
 from .failures import FailedArms, failed_arms, shown_in
 from .ledger.gain import LedgerGain, gain_of
 from .look_up import meant_states
-from .measure import MeasureResult
 from .profiled import ledgers
+from .record import Finished, Record
 from .recorded_comparison.pairing import whole_runs
+from .results import MeasureResult
 from .row import BASELINE
 from .run_table import RunTable
 from .statistics.values import FloatArray, IntArray
-
-LEAST = 0.95
-"""A mean that is at least this share of the baseline's has not moved by an amount that proves anything."""
-ENOUGH = f"falls by {100 * (1 - LEAST):.0f} %"
-"""What is expected of such a column."""
-
-
-class Moved(Frozen):
-    """What the mitigation did to a column that it should lower, or that goes with slow runs (level 3 of the proof)."""
-
-    column: str
-    unit: str
-    baseline: float
-    """Mean over the baseline runs of the pairs; the mean, because a rare cause leaves the median alone."""
-    mitigated: float
-    claim: Claim | TooFew
-    """Of the mean, pair by pair, in the family of all these columns."""
-
-    @property
-    def fell(self) -> bool:
-        """The whole interval of the ratio lies below `LEAST`."""
-        return isinstance(self.claim, Claim) and self.claim.high is not None and self.claim.high < LEAST
-
-    @property
-    def words(self) -> str:
-        """Say whether it fell, and by how much."""
-        if isinstance(self.claim, TooFew):
-            return f"cannot be told to have fallen: {self.claim.why}"
-        if self.claim.direction != "less":
-            return "is not shown to fall"
-        enough = "" if self.fell else f", which is not shown to be {100 * (1 - LEAST):.0f} % or more"
-        return f"fell by {_share(self.claim)}{enough}"
+from .trial_results import ApplyResult, ByHandResult, CompareResult, Moved
 
 
 def moved(table: RunTable, applied: ApplyResult, case: Case) -> tuple[Moved, ...]:
@@ -90,40 +57,11 @@ def _numbers(table: RunTable, patterns: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(name for pattern in patterns for name in names if fnmatchcase(name, pattern)))
 
 
-def _share(claim: Claim) -> str:
-    """How much of the baseline's mean is gone, with its interval: `42 % [35 %, 49 %]`."""
-    gone = [f"{100 * (1 - ratio):.3g} %" for ratio in (claim.ratio, claim.high, claim.low) if ratio is not None]
-    return f"{gone[0]} [{gone[1]}, {gone[2]}]"
-
-
 class CompareArguments(Arguments):
     """Which batch."""
 
     call: str
     """Id of the call of apply_mitigation or apply_by_hand."""
-
-
-class CompareResult(Result):
-    """What one batch of pairs shows."""
-
-    mitigation: str
-    batch: int
-    """0: no pairs, but two series one after the other, between which a person applied it."""
-    comparison: Comparison
-    """Its claims are alone, with the look at half of the pairs paid."""
-    confirmations: dict[str, Claim | TooFew] = Field(default={}, exclude_if=is_empty)
-    """By call of apply_mitigation: the spread in each confirming batch so far, all one family."""
-    moved: tuple[Moved, ...]
-    failing: FailedArms | None = Field(default=None, exclude_if=is_none)
-    gain: LedgerGain | None = Field(default=None, exclude_if=is_none)
-    """In which states of the time, where a profile had a ledger and it is known on which the mitigation acts."""
-
-    @property
-    def gained(self) -> str:
-        """Sentence: where the gain lies; empty where none is claimed, or it was not looked at."""
-        if self.gain is None or direction(self.comparison.claims[self.gain.measure]) != "less":
-            return ""
-        return self.gain.sentence(self.mitigation)
 
 
 def run(arguments: CompareArguments, case: Case) -> Outcome:

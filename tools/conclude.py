@@ -6,18 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from ..knowledge.states import state_words
 from ..knowledge.time_states import TimeState
-from .base import Arguments, Outcome, Result
+from .base import Arguments, Outcome
 from .candidates import LEAST_IN_CLASS
-from .case import Case, Finished, Record
-from .compare import CompareResult
+from .case import Case
 from .failures import failed_words
 from .ledger.ledger import Ledger
 from .ledger.shares import StateShare
-from .look_up import LookUpResult
-from .measure import MeasureResult
-from .profile import ProfileResult
 from .ranking import RankedFactor, RankResult
+from .record import Finished, Record
 from .remedies import batches, remedy
+from .results import ConcludeResult, LookUpResult, MeasureResult, ProfileResult
+from .trial_results import CompareResult
 from .verdict import (
     Cause,
     Confirmed,
@@ -51,12 +50,6 @@ FINDING = (
 
 class ConcludeArguments(Arguments):
     """Nothing to choose."""
-
-
-class ConcludeResult(Result):
-    """The verdict, with the calls it rests on."""
-
-    verdict: Verdict
 
 
 def run(arguments: ConcludeArguments, case: Case) -> Outcome:

@@ -9,10 +9,10 @@ from typing import Literal
 import pandas as pd
 
 from ..knowledge.shape import Frozen
-from .case import Record
 from .execution.expected import Expected
 from .execution.samples import ITERATION, first_of_run
 from .execution.screen import Seen, broken_words
+from .record import Record
 from .row import BASELINE, Row
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")

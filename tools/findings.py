@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from .apply_mitigation import OUT_OF_TIME, ApplyResult
 from .base import Result
-from .case import Finished, Record
-from .compare import CompareResult
-from .conclude import ConcludeResult
-from .fit_tree import FitTreeResult
-from .label import LabelResult
-from .look_up import Candidate, LookUpResult
-from .measure import MeasureResult
-from .predict_surface import PredictResult
-from .profile import ProfileResult
 from .ranking import RankedFactor, RankResult
-from .screen_levels import ScreenResult
+from .record import Finished, Record
+from .results import (
+    Candidate,
+    ConcludeResult,
+    FitTreeResult,
+    LabelResult,
+    LookUpResult,
+    MeasureResult,
+    PredictResult,
+    ProfileResult,
+)
+from .trial_results import OUT_OF_TIME, ApplyResult, CompareResult, ScreenResult
 
 R = TypeVar("R", bound=Result)
 

@@ -7,29 +7,18 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from .base import Arguments, Outcome, Result
+from .base import Arguments, Outcome
 from .candidates import ORDER, ColumnBlock, candidates
 from .case import Case
+from .results import FitTreeResult
 from .statistics.association.look import look
-from .statistics.association.tree import DecisionTree, fit_tree
+from .statistics.association.tree import fit_tree
 
 
 class FitTreeArguments(Arguments):
     """How deep."""
 
     depth: Annotated[int, Field(ge=1, le=4)] = 3
-
-
-class FitTreeResult(Result):
-    """The tree with its honest accuracy."""
-
-    tree: DecisionTree
-    columns: int
-    """Columns that it could choose from."""
-    layers: tuple[str, ...]
-    """Whose columns those are; where layers took turns, those that explain best."""
-    runs: int
-    """Runs with these layers on."""
 
 
 def run(arguments: FitTreeArguments, case: Case) -> Outcome:

@@ -10,32 +10,18 @@ from typing import Annotated
 from pydantic import Field
 
 from .amount import amount
-from .base import Arguments, Outcome, Result, ToolError
+from .base import Arguments, Outcome, ToolError
 from .case import Case
 from .profiled import profiled
-from .statistics.labels.classes import Classes, label, label_at
-from .statistics.shape.describe import DistributionShape, describe
+from .results import LabelResult, RunClasses
+from .statistics.labels.classes import label, label_at
+from .statistics.shape.describe import describe
 
 
 class LabelArguments(Arguments):
     """Where to cut."""
 
     cut: Annotated[float | None, Field(description="None: between modes, before a tail, or at the median.")] = None
-
-
-class RunClasses(Classes):
-    """Classes with one entry a run: a profile is short enough to stand in the transcript."""
-
-    slow: tuple[bool, ...]
-    """The worst class."""
-
-
-class LabelResult(Result):
-    """Which profiled runs are slow."""
-
-    classes: RunClasses
-    shape: DistributionShape
-    """Of the profiled runs."""
 
 
 def run(arguments: LabelArguments, case: Case) -> Outcome:

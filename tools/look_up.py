@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ..knowledge.errors import VgoError
-from ..knowledge.schema import KnownFactor, Mitigation, Scope
-from ..knowledge.shape import Frozen
+from ..knowledge.schema import KnownFactor, Mitigation
 from ..knowledge.time_states import TimeState
-from .base import Arguments, Outcome, Result, ToolError
+from .base import Arguments, Outcome, ToolError
 from .case import Case
 from .ledger.ledger import Ledger
 from .mitigation.by_hand import command_line
 from .mitigation.preconditions import beyond_reach, unmet
-from .profile import ProfileResult
 from .ranking import RankResult
+from .results import Candidate, LookUpResult, ProfileResult
 from .run_table import described
 
 
@@ -23,50 +22,6 @@ class LookUpArguments(Arguments):
     """A factor of the last ranking, by key or column."""
 
     factor: str
-
-
-class Candidate(Frozen):
-    """A mitigation of the factor."""
-
-    mitigation: str
-    name: str
-    scope: Scope
-    automatic: bool
-    """The tool can apply it; otherwise `steps` say what a person does."""
-    unmet: tuple[str, ...]
-    """Why it cannot be tried here; empty when it can."""
-    description: str
-    when: str
-    hurts: str
-    changes_promise: str = ""
-    """What the program or its user can no longer rely on; it needs a yes of its own. Empty: nothing."""
-    steps: tuple[str, ...]
-    command: str
-    """The command line that applies it by hand; empty where there is none."""
-    writes: tuple[str, ...]
-    """`path = value` for each kernel file that it would write."""
-
-
-class LookUpResult(Result):
-    """An entry of the knowledge base, and its mitigations in the order to try them."""
-
-    asked: str
-    """As the planner named it."""
-    found_by: Literal["key", "column", "search"]
-    """search: no entry lists it, this one is the nearest in words."""
-    factor: str
-    name: str
-    description: str
-    candidates: tuple[Candidate, ...]
-    references: tuple[str, ...]
-    uncounted: bool = False
-    """No counter shows it, so only its first mitigation that can be tried is tried: it tells whether this is it."""
-
-    @property
-    def offered(self) -> tuple[Candidate, ...]:
-        """Mitigations that the tool can try here."""
-        ready = tuple(one for one in self.candidates if one.automatic and not one.unmet)
-        return ready[:1] if self.uncounted else ready
 
 
 def run(arguments: LookUpArguments, case: Case) -> Outcome:

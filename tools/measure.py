@@ -10,18 +10,19 @@ import numpy as np
 from pydantic import Field
 
 from ..knowledge.errors import VgoError
-from ..knowledge.shape import is_none
 from .amount import LONGEST, amount
-from .base import Arguments, Outcome, Result
-from .case import Case, Record
-from .execution.launcher_time import LauncherTime, launcher_time
+from .base import Arguments, Outcome
+from .case import Case
+from .execution.launcher_time import launcher_time
 from .execution.series import Series
 from .experiment.conditions import AppliedConditions
 from .experiment.experiment import Experiment, carry_out
 from .experiment.limit import Limit
 from .experiment.schedules import Repeat
 from .failures import HUNG, Failures, failed_words, failures_of
-from .hosts import Hosts, hosts_of
+from .hosts import hosts_of
+from .record import Record
+from .results import MeasureResult
 from .run_table import artefacts
 from .statistics.ratio_test import FEWEST
 from .statistics.shape.describe import DistributionShape, describe
@@ -29,7 +30,7 @@ from .statistics.spread import ArmSummary, log_sd_interval, summarise
 from .statistics.stopping.power import pairs_needed
 from .statistics.stopping.rule import OutcomesSoFar, Stopping
 from .statistics.stopping.rules import RULES, StoppingRule, looks
-from .statistics.values import FloatArray, IntervalEstimate
+from .statistics.values import FloatArray
 
 FLOOR = 30
 """Fewer say nothing unless fewer were asked for."""
@@ -47,46 +48,6 @@ class MeasureArguments(Arguments):
     max_runs: Annotated[int, Field(ge=2, le=100_000)]
     max_seconds: Annotated[float, Field(gt=0, le=LONGEST)]
     """By the clock."""
-
-
-class MeasureResult(Result):
-    """The baseline distribution."""
-
-    runs: int
-    """Runs that count, warm-up left out."""
-    failed: int
-    failures: tuple[Failures, ...] = ()
-    """The failed ones by what they ended with and said."""
-    survivors: int
-    """Processes that runs left behind; they were ended."""
-    warm_up: int
-    """First runs left out as a start-up transient."""
-    stopped_by: str
-    """The rule in two words ("spread known", ...), or "run cap", "time cap"."""
-    stop_rule: str = "spread"
-    stop_reason: str = ""
-    """What the rule said at its last look."""
-    spent_s: float
-    outcome: ArmSummary
-    sd_interval: IntervalEstimate | None
-    """95 %, in the unit of the outcome; None where it is undefined."""
-    processes: int = 0
-    """Times that the program was started; 0: once for each run, as always where runs are not the samples of one."""
-    shape: DistributionShape
-    unusable: str = ""
-    """Why these runs cannot say anything, with the cure; empty when they can."""
-    steady: bool
-    """The coefficient of variation is at or below the limit asked for."""
-    hosts: Hosts | None = Field(default=None, exclude_if=is_none)
-    launcher: LauncherTime | None = Field(default=None, exclude_if=is_none)
-    """Of wall times through a launcher: how much of them is its own."""
-    pairs_needed: int
-    """Pairs that show the target ratio of SDs with 80 % power on this distribution."""
-
-    @property
-    def started(self) -> int:
-        """Times that the program was started."""
-        return self.processes or self.runs + self.failed + self.warm_up
 
 
 def steady_outcomes(record: Record) -> FloatArray:

@@ -5,35 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
-from .base import Arguments, Outcome, Result, ToolError
+from .base import Arguments, Outcome, ToolError
 from .case import Case
+from .results import PredictResult
 
 
 class PredictArguments(Arguments):
     """Nothing to choose: the surface is the user's."""
-
-
-class PredictResult(Result):
-    """The configuration that the surface expects to be the best."""
-
-    source: str
-    """Folder of the surface."""
-    response: str
-    unit: str
-    config: dict[str, float | str]
-    value: float
-    """Predicted response there, in the unit of the surface."""
-    low: float | None
-    high: float | None
-    """90 %, of the response of a cell that is measured there."""
-    mean: float | None
-    extrapolated: str
-    """Why it is not to be relied on; empty inside what was measured."""
-    measured: bool
-    """A cell of the sweep stands there."""
-    near: int
-    """Other configurations that may well be as good."""
-    cells: int
 
 
 def run(arguments: PredictArguments, case: Case) -> Outcome:

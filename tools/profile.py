@@ -11,9 +11,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..knowledge.shape import is_none
 from .amount import LONGEST
-from .base import Arguments, Outcome, Result, ToolError
+from .base import Arguments, Outcome, ToolError
 from .case import Case
 from .distortion import Distortion, distortion, gap_of, with_their_parts
 from .execution.expected import Expected
@@ -23,14 +22,15 @@ from .experiment.conditions import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.limit import Limit
 from .experiment.schedules import BARE, LayerSet, Rotation, layer_sets, rotated
-from .failures import Failures, broken_among, expected_of, failures_of
+from .failures import broken_among, expected_of, failures_of
 from .group_facts import demand
-from .hosts import Hosts, hosts_of
+from .hosts import hosts_of
 from .layers_here import LayerChoice, choose_once
 from .measure import steady_outcomes
+from .results import ProfileResult
 from .row import BASELINE, FIXED, Row
 from .run_table import artefacts
-from .statistics.spread import ArmSummary, summarise
+from .statistics.spread import summarise
 
 
 class ProfileArguments(Arguments):
@@ -41,57 +41,6 @@ class ProfileArguments(Arguments):
     """Or samples, with each set of layers that is on together: heavy ones are on in turn; bare runs come on top."""
     max_seconds: Annotated[float, Field(gt=0, le=LONGEST)]
     """By the clock."""
-
-
-class ProfileResult(Result):
-    """The distribution with counters beside it."""
-
-    layers: tuple[str, ...]
-    """By spec, those that were on in some runs."""
-    later: tuple[str, ...] = ()
-    """Heavy layers that wait for a second look, should this one show no factor."""
-    unavailable: dict[str, str] = {}
-    """Layers that were wanted and can show nothing here, with the reason and the cure."""
-    runs: int
-    """Profiled runs that count and stand: not bare, and not with layers that were set aside."""
-    failed: int
-    failures: tuple[Failures, ...] = ()
-    """The failed ones by what they ended with and said, bare ones among them."""
-    spent_s: float
-    outcome: ArmSummary
-    """Of those runs; of all profiled ones where none stand, and of bare ones where all of these failed."""
-    bare: ArmSummary | None
-    """Of the runs without any layer, made between the others."""
-    distortions: tuple[Distortion, ...]
-    columns: int
-    absent: dict[str, dict[str, str]]
-    """Layer to columns that this machine does not show, with the reason."""
-    busy_cpus: float | None
-    """CPUs that it had or waited for, the median over runs: above 1, several work at once; None where not read."""
-    peak_bytes: float | None = None
-    """The largest resident set of one of its processes; None where it was not read."""
-    hosts: Hosts | None = Field(default=None, exclude_if=is_none)
-
-    @property
-    def standing(self) -> tuple[LayerSet, ...]:
-        """The sets of layers that were not set aside."""
-        return tuple(found.layers for found in self.distortions if not found.set_aside)
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """Layers for a second look: those that wait, or the first one alone where none stands beside the others."""
-        alone = self.layers[:1] if len(self.layers) > 1 and not self.standing else ()
-        return self.later or alone
-
-    @property
-    def hidden(self) -> dict[str, str]:
-        """What layers cannot show here, columns that share a reason together, and whole layers, to the reason."""
-        named: dict[str, str] = {}
-        for spec, columns in self.absent.items():
-            for reason in dict.fromkeys(columns.values()):
-                names = (name for name, its in columns.items() if its == reason)
-                named[f"{spec}: {', '.join(names)}"] = reason
-        return named | {f"the layer {spec}": why for spec, why in self.unavailable.items()}
 
 
 def run(arguments: ProfileArguments, case: Case) -> Outcome:

@@ -9,13 +9,14 @@ import numpy as np
 
 from ..layers.launcher import HOST
 from ..layers.schema import Layer
-from .case import Case, Record
+from .case import Case
 from .execution.samples import ITERATION, PREFIX, RUN
 from .experiment.schedules import LayerSet
 from .ledger.split import LEDGER, STACKS
 from .many import SLOT
 from .measure import steady_outcomes
-from .profile import ProfileResult
+from .record import Record
+from .results import ProfileResult
 from .run_table import RunTable
 from .statistics.values import BoolArray, FloatArray
 

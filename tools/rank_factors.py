@@ -20,13 +20,14 @@ import numpy as np
 
 from .base import Arguments, Outcome
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
-from .case import Case, Record
+from .case import Case
 from .ledger.ledger import Ledger, ledger_of
 from .ledger.plausible import elsewhere
 from .look_up import uncounted
-from .profile import ProfileResult
 from .profiled import baseline_p, profiled
 from .ranking import BlockLooked, Failing, RankedFactor, RankResult
+from .record import Record
+from .results import ProfileResult
 from .run_table import RunTable, described
 from .statistics.association.clusters import ColumnAssociation
 from .statistics.association.drift import drift_of

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..knowledge.loader import Knowledge
-from .apply_mitigation import ApplyResult, stopped_early
-from .case import Case, Finished, Record, changes_system
+from .apply_mitigation import stopped_early
+from .case import Case, changes_system
 from .claim import Claim, TooFew
-from .compare import CompareResult, confirmations, reached
+from .compare import confirmations, reached
 from .comparison import direction
-from .look_up import LookUpResult
 from .plan import TrialPlan
-from .screen_levels import ScreenResult
+from .record import Finished, Record
+from .results import LookUpResult
+from .trial_results import ApplyResult, CompareResult, ScreenResult
 from .verdict import Confirmed, NotTried, Observed, Refuted, Remedy, TriedRemedy, Undecided
 
 DENIED = "not approved"

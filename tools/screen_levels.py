@@ -9,11 +9,9 @@ from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
-from ..knowledge.shape import Frozen
-from .apply_mitigation import OUT_OF_TIME, refuse_unread
-from .base import Arguments, Outcome, Result, ToolError
+from .apply_mitigation import refuse_unread
+from .base import Arguments, Outcome, ToolError
 from .case import Case
-from .claim import Claim, TooFew
 from .execution.expected import Expected
 from .execution.series import Series
 from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
@@ -28,6 +26,7 @@ from .plan import Aim
 from .row import BASELINE
 from .run_table import RunTable, artefacts
 from .statistics.spread import ArmSummary, summarise
+from .trial_results import OUT_OF_TIME, LevelResult, ScreenResult
 
 
 class ScreenArguments(Arguments):
@@ -41,36 +40,6 @@ class ScreenArguments(Arguments):
     minimise: Aim = "sd"
     rounds: Annotated[int, Field(ge=2, le=10_000)]
     """At most; in each, the baseline and every level that is left run once, in random order."""
-
-
-class LevelResult(Frozen):
-    """One level, or the baseline."""
-
-    level: str
-    summary: ArmSummary | None
-    """None where no run counts."""
-    claim: Claim | TooFew | None = None
-    """Of what is to be small, round by round, alone: for the eye, since the level was not chosen before."""
-    rounds: int
-    dropped: str = ""
-    """Why it was not run to the end; empty where it was."""
-    command: str = ""
-    """The command line that reproduces it by hand."""
-
-
-class ScreenResult(Result):
-    """The levels, and the one to confirm."""
-
-    mitigation: str
-    parameter: str
-    minimise: Aim
-    rounds: int
-    failed: int
-    spent_s: float
-    baseline: LevelResult
-    levels: tuple[LevelResult, ...]
-    best: str | None
-    """The level left with the least; None where none is less than the baseline."""
 
 
 def run(arguments: ScreenArguments, case: Case) -> Outcome:

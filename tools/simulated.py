@@ -12,11 +12,11 @@ from scipy.special import ndtri
 
 from ..knowledge.loader import Knowledge
 from .base import ToolError
-from .case import Case, Record
+from .case import Case
 from .claim import MARGIN, Claim, TooFew
 from .distortion import Distortion
-from .look_up import LookUpResult
-from .profile import ProfileResult
+from .record import Record
+from .results import LookUpResult, ProfileResult
 from .statistics.ratio_test import FEWEST, Measure
 from .statistics.shape.describe import DistributionShape, Mode
 from .statistics.shape.tails import Outliers

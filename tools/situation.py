@@ -9,9 +9,9 @@ from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from .case import Finished, Record
 from .findings import Findings
 from .plan import NO_PLAN, TrialPlan
+from .record import Finished, Record
 from .subject import Limits
 
 PROOF_RUNS = 4

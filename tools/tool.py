@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from .base import Arguments, JsonArguments, Outcome, Result
-from .case import Case, Record
+from .case import Case
+from .record import Record
 from .simulated import World
 from .situation import Choices, Situation, Suggestion, first
 

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...tools.case import Finished
 from ...tools.claim import Claim, Direction, word
-from ...tools.compare import CompareResult, confirmations
+from ...tools.compare import confirmations
 from ...tools.comparison import Comparison, direction
 from ...tools.findings import Batch
-from ...tools.label import LabelResult
+from ...tools.record import Finished
+from ...tools.results import LabelResult
 from ...tools.statistics.ratio_test import Measure
+from ...tools.trial_results import CompareResult
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from ..report.mitigations import untried

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...knowledge.errors import VgoError
-from ...tools.case import DENY_SYSTEM, changes_system
+from ...tools.case import changes_system
 from ...tools.plan import TrialPlan
+from ...tools.record import DENY_SYSTEM
 from ..session_view.step import in_words
 from .past_runs import PAST, compared, open_run, split
 from .reply import ChatReply

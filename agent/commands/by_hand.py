@@ -24,7 +24,7 @@ from .options import Asking
 from .trial import TrialRequest, carry_out, looked_at
 
 if TYPE_CHECKING:
-    from ...tools.case import Record
+    from ...tools.record import Record
     from ...tools.subject import Limits
 
 

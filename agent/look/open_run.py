@@ -10,15 +10,16 @@ import numpy as np
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.candidates import ORDER, Candidates, ColumnBlock, candidates
-from ...tools.case import Case, Finished, Record
+from ...tools.case import Case
 from ...tools.findings import Findings
 from ...tools.fit_tree import FitTreeArguments, fitted
-from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RankArguments, associated
 from ...tools.rank_factors import run as rank_factors
 from ...tools.ranking import RankResult
+from ...tools.record import Finished, Record
+from ...tools.results import LabelResult, RunClasses
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled

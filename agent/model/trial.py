@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from ...tools.case import NO_FILES, Finished, Record
+from ...tools.record import NO_FILES, Finished, Record
 from ...tools.subject import Limits
 from ..planners.base import Choice, Planner, View, calls, menu, view_of
 from ..planners.rules import Rules

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
-from ...tools.case import Record
 from ...tools.plan import NO_PLAN, TrialPlan
+from ...tools.record import Record
 from ...tools.registry import TOOLS
 from ...tools.situation import Choices, Situation
 from ...tools.subject import Limits

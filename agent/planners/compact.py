@@ -12,10 +12,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ...tools.case import Record
 from ...tools.claim import Claim, Direction, word
-from ...tools.compare import CompareResult, reached
+from ...tools.compare import reached
+from ...tools.record import Record
 from ...tools.steps.apply_mitigation import open_candidates, turns
+from ...tools.trial_results import CompareResult
 from .base import Menu, View
 
 Words = Iterator[str]

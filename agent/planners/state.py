@@ -10,9 +10,9 @@ import json
 from typing import Any
 
 from ...prompts.render import render
-from ...tools.case import Finished
-from ...tools.look_up import Candidate
 from ...tools.ranking import RankedFactor
+from ...tools.record import Finished
+from ...tools.results import Candidate
 from ...tools.steps.apply_mitigation import open_candidates
 from .base import Menu, View
 

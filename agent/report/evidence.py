@@ -9,7 +9,6 @@ from functools import cached_property
 from ...knowledge.errors import VgoError
 from ...layers.schema import Column
 from ...tools.candidates import ORDER
-from ...tools.case import Finished
 from ...tools.claim import Claim
 from ...tools.findings import Batch, Findings
 from ...tools.hosts import Hosts
@@ -21,6 +20,7 @@ from ...tools.mpi.rows import RankRows, rank_rows
 from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.ranking import RankedFactor
+from ...tools.record import Finished
 from ...tools.row import RUNS
 from ...tools.run_table import RunTable
 from ...tools.verdict import Verdict, factors_found, helpful

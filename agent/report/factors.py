@@ -9,9 +9,8 @@ from ...tools.claim import Claim
 from ...tools.distortion import shift
 from ...tools.document import Block, Command, Facts, Figure, Listing, Section, Table, TableColumn
 from ...tools.experiment.schedules import LayerSet
-from ...tools.fit_tree import FitTreeResult
-from ...tools.profile import ProfileResult
 from ...tools.ranking import RankedFactor, RankResult
+from ...tools.results import FitTreeResult, ProfileResult
 from ...tools.row import Row
 from .evidence import Evidence, meaning, unit
 from .numbers import Fact, number, p_cell, p_value, percent, quantity

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...tools.apply_mitigation import ApplyResult
 from ...tools.candidates import LEAST_IN_CLASS
 from ...tools.failures import FailedArms, Failures, failed_words
-from ...tools.measure import MeasureResult
 from ...tools.mitigation.preconditions import unmet
-from ...tools.profile import ProfileResult
 from ...tools.ranking import Failing, RankedFactor
+from ...tools.results import MeasureResult, ProfileResult
+from ...tools.trial_results import ApplyResult
 from ..again import again
 from .evidence import Evidence, unit
 from .numbers import number, p_value, quantity, ratio

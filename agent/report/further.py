@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...tools.claim import Claim, in_a_word, interval, runs_needed
-from ...tools.conclude import ConcludeResult
 from ...tools.machine import Machine
 from ...tools.mitigation.parameters import levels_of
-from ...tools.predict_surface import PredictResult
+from ...tools.results import ConcludeResult, PredictResult
 from ...tools.subject import Subject
 from ...tools.surface.cells import FEWEST
 from ...tools.sweep.inline import named_after

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from ...knowledge.states import read_states, state_words
 from ...tools.claim import WORDS
-from ...tools.compare import CompareResult
 from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
 from ...tools.ledger.shares import StateShare, VarianceShares, slow_runs
 from ...tools.ledger.split import SplitRuns
 from ...tools.statistics.values import FloatArray
+from ...tools.trial_results import CompareResult
 from .ledger_bars import drawn, ledger_bars
 from .numbers import number, percent
 

@@ -10,17 +10,17 @@ from ...knowledge.schema import KnownFactor, Mitigation
 from ...tools.case import changes_system
 from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval
 from ...tools.claim import sentence as claim_sentence
-from ...tools.compare import ENOUGH, confirmations, reached
+from ...tools.compare import confirmations, reached
 from ...tools.comparison import Comparison, claimed
 from ...tools.document import Block, Command, Figure, Listing, Note, Section, Table
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.findings import Batch
-from ...tools.look_up import Candidate
 from ...tools.mitigation.by_hand import command_line
 from ...tools.mitigation.checks import Check
 from ...tools.mitigation.preconditions import unmet
-from ...tools.screen_levels import LevelResult, ScreenResult
+from ...tools.results import Candidate
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
+from ...tools.trial_results import ENOUGH, LevelResult, ScreenResult
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
 from . import ledger
 from .evidence import Evidence

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...tools.claim import interval
 from ...tools.machine import busy_words
-from ...tools.measure import MeasureResult
+from ...tools.results import MeasureResult
 from ...tools.statistics.shape.describe import DistributionShape
 from ...tools.verdict import helpful
 from . import factors, failing, ranks

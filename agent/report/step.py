@@ -15,8 +15,7 @@ from ...tools.base import Result
 from ...tools.document import Block, Command, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
 from ...tools.ledger.split import LEDGER, STACKS, split_runs
-from ...tools.measure import MeasureResult
-from ...tools.profile import ProfileResult
+from ...tools.results import MeasureResult, ProfileResult
 from ...tools.row import Row
 from ...tools.run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 from ...tools.statistics.ratio_test import FEWEST

@@ -7,11 +7,11 @@ import io
 import json
 from collections.abc import Iterator
 
-from ...tools.apply_mitigation import ApplyResult
-from ...tools.case import Finished, Record
 from ...tools.document import Command, Document, Section, Table
 from ...tools.findings import Findings
+from ...tools.record import Finished, Record
 from ...tools.row import FIXED, RUNS
+from ...tools.trial_results import ApplyResult
 from ..record import FinishedRun
 from ..render.markdown import markdown_page
 from .numbers import Fact

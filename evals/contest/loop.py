@@ -22,8 +22,8 @@ from ...agent.schemas import schemas_digest
 from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, canonical
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
-from ...tools.case import Record
 from ...tools.ranking import RankedFactor
+from ...tools.record import Record
 from ...tools.verdict import Verdict, confirmed, factors_found, title
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase

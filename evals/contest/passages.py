@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from ...agent.report.evidence import Evidence, unit
 from ...agent.report.mitigations import decided, name_of
 from ...tools.claim import Claim
-from ...tools.compare import LEAST, Moved
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
 from ...tools.ranking import RankedFactor
+from ...tools.trial_results import LEAST, Moved
 from ...tools.verdict import Diagnosis, Refuted, Undecided, helpful
 from ...tools.verdict_words import headline
 

@@ -14,7 +14,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...layers.schema import Layer
 from ...tools.execution.samples import ITERATION, PREFIX, SAMPLES, layer_of
-from ...tools.profile import ProfileResult
+from ...tools.results import ProfileResult
 from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits

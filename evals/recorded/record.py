@@ -19,7 +19,7 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
 from ...knowledge.schema import Mitigation
 from ...tools.base import ToolError
-from ...tools.case import Case, Finished, Record
+from ...tools.case import Case
 from ...tools.execution.bench import Bench
 from ...tools.execution.progress import ProgressEvent, RunEnded
 from ...tools.execution.spawn import Spawner
@@ -34,6 +34,7 @@ from ...tools.profile import ProfileArguments
 from ...tools.profiled import companions
 from ...tools.rank_factors import RankArguments
 from ...tools.ranking import RankResult
+from ...tools.record import Finished, Record
 from ...tools.registry import TOOLS
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers

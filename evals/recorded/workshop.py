@@ -14,8 +14,8 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...knowledge.shape import Frozen
 from ...tools.base import Outcome
-from ...tools.case import Finished, Record
 from ...tools.machine import Machine
+from ...tools.record import Finished, Record
 from ...tools.row import Row
 from .recording_plan import RecordingPlan
 from .schema import Trial

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ...agent.planners.base import Choice, Planner, View, view_of
 from ...tools.base import ToolError
-from ...tools.case import NO_FILES, Finished, Record
-from ...tools.conclude import ConcludeResult
+from ...tools.record import NO_FILES, Finished, Record
 from ...tools.registry import TOOLS
+from ...tools.results import ConcludeResult
 from ...tools.simulated import World
 from ...tools.verdict import confirmed, title
 from .world import HELPS, Made

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...knowledge.loader import Knowledge, load
 from ...tools.base import Result, ToolError
-from ...tools.case import NO_FILES, Case, Finished, Record
-from ...tools.look_up import LookUpArguments, LookUpResult, run, uncounted
+from ...tools.case import Case
+from ...tools.look_up import LookUpArguments, run, uncounted
 from ...tools.machine import GroupPlace, Machine
+from ...tools.record import NO_FILES, Finished, Record
+from ...tools.results import LookUpResult
 from ...tools.simulated import HEAVY, Lead, World, WorldKind, profiled
 from ...tools.subject import Allow, Limits, Subject
 

@@ -40,14 +40,14 @@ from vgo_agent.agent.trial_runs import way_of
 from vgo_agent.evals.contest.loop import Silent
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.case import Record
-from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.expected import Deadline, Expected
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.progress import ProgressEvent
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.execution.trial import try_once
+from vgo_agent.tools.record import Record
+from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 from vgo_agent.tools.verdict import confirmed, from_json, left_for_time

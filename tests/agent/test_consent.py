@@ -24,8 +24,8 @@ from vgo_agent.evals.recorded.bench import RecordedBench
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import changes_system
-from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.plan import NO_MORE
+from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.steps.apply_mitigation import open_candidates
 from vgo_agent.tools.verdict_words import headline
 

@@ -20,8 +20,8 @@ from vgo_agent.evals.contest.evidence import misquoted, problems
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.passages import NUMBER, Passage, passages, unfounded
 from vgo_agent.evals.recorded.recorded_case import read_case
-from vgo_agent.tools.case import Record
-from vgo_agent.tools.conclude import ConcludeResult
+from vgo_agent.tools.record import Record
+from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.verdict import (
     Explained,
     Verdict,

@@ -26,7 +26,8 @@ from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.tools.base import Arguments, Outcome, Result
-from vgo_agent.tools.case import Case, Record
+from vgo_agent.tools.case import Case
+from vgo_agent.tools.record import Record
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.simulated import World
 from vgo_agent.tools.situation import Choices, Situation, Slot

@@ -12,7 +12,7 @@ from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import MOST_DECISIONS, diagnose
 from vgo_agent.evals.simulator.world import SHARES, Made, drawn
-from vgo_agent.tools.case import Finished
+from vgo_agent.tools.record import Finished
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.verdict import TITLES
 

@@ -6,8 +6,9 @@ import pytest
 
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Case
-from vgo_agent.tools.look_up import LookUpArguments, LookUpResult, run
+from vgo_agent.tools.look_up import LookUpArguments, run
 from vgo_agent.tools.ranking import RankResult
+from vgo_agent.tools.results import LookUpResult
 
 from ..agent.report.conftest import invisible, mitigated
 from .ledger.test_plausible import ledger

@@ -11,12 +11,11 @@ import pytest
 
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.base import ToolError
-from vgo_agent.tools.case import Case, Finished, Record
-from vgo_agent.tools.compare import CompareResult
+from vgo_agent.tools.case import Case
 from vgo_agent.tools.execution.samples import spread
-from vgo_agent.tools.look_up import LookUpResult
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.profile import ProfileResult
+from vgo_agent.tools.record import Finished, Record
+from vgo_agent.tools.results import LookUpResult, ProfileResult
 from vgo_agent.tools.row import BASELINE, Row
 from vgo_agent.tools.run_table import artefacts
 from vgo_agent.tools.statistics.shape.describe import describe
@@ -26,6 +25,7 @@ from vgo_agent.tools.steps.compare import CompareTool
 from vgo_agent.tools.steps.look_up import LookUpTool
 from vgo_agent.tools.steps.screen_levels import ScreenLevelsTool
 from vgo_agent.tools.subject import Limits, Subject
+from vgo_agent.tools.trial_results import CompareResult
 
 SUBJECT = Subject(command=("./bench",), argv=("/work/bench",), directory="/work", metric="ms", unit="ms")
 TWO = Machine(cpus=(0, 1), online=2, root=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.case import Case, Record
+from vgo_agent.tools.case import Case
 from vgo_agent.tools.group_facts import autogrouped, limited
-from vgo_agent.tools.look_up import LookUpResult
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.record import Record
+from vgo_agent.tools.results import LookUpResult
 from vgo_agent.tools.steps.look_up import LookUpTool
 from vgo_agent.tools.subject import Limits, Subject
 

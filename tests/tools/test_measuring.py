@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.apply_mitigation import ApplyResult
-from vgo_agent.tools.case import Case, Record
+from vgo_agent.tools.case import Case
 from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.comparison import direction
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.measure import MeasureResult
+from vgo_agent.tools.record import Record
+from vgo_agent.tools.results import MeasureResult
 from vgo_agent.tools.statistics.ratio_test import bounds
 from vgo_agent.tools.steps.apply_mitigation import ApplyMitigationTool
 from vgo_agent.tools.steps.measure import MeasureTool
 from vgo_agent.tools.subject import Limits, Subject
+from vgo_agent.tools.trial_results import ApplyResult
 
 MITIGATION = "glibc_malloc_thresholds"
 # Prints a number that scatters by 100 without the mitigation, and by WITH with it; every run another one.

@@ -6,7 +6,7 @@ import pytest
 from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.loader import load_layers
 from vgo_agent.layers.schema import Layer
-from vgo_agent.tools.look_up import LookUpResult
+from vgo_agent.tools.results import LookUpResult
 
 from .profiles import Profiled, layer, outcomes
 

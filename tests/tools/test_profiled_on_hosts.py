@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vgo_agent.layers.schema import Layer
-from vgo_agent.tools.label import LabelResult
 from vgo_agent.tools.many import FLEET
 from vgo_agent.tools.profiled import profiled
+from vgo_agent.tools.results import LabelResult
 
 from .profiles import Profiled, layer
 

@@ -12,8 +12,8 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...layers.launcher import HOST
 from ..analysis.analysis import AnalysisOptions
-from ..case import Record
 from ..hosts import MARGIN
+from ..record import Record
 from ..recorded.design import designs
 from ..recorded.formats.vgo import counted, measured
 from ..recorded.recorded import ColumnOptions, Observations, RecordedRuns

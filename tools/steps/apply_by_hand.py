@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..apply_by_hand import ByHandArguments, ByHandResult, run
+from ..apply_by_hand import ByHandArguments, run
 from ..situation import Choices, Situation, Slot
 from ..tool import Tool
+from ..trial_results import ByHandResult
 
 
 class ApplyByHandTool(Tool[ByHandArguments, ByHandResult], run=run, title="By hand", applies="by hand"):

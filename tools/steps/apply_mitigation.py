@@ -6,27 +6,20 @@ import math
 import random
 from typing import NamedTuple
 
-from ..apply_mitigation import (
-    BATCH_PAIRS,
-    ApplyArguments,
-    ApplyResult,
-    InterimLook,
-    left_after,
-    look_after,
-    run,
-    stopped_early,
-)
+from ..apply_mitigation import BATCH_PAIRS, ApplyArguments, left_after, look_after, run, stopped_early
 from ..base import JsonArguments, ToolError
-from ..case import Record, changes_system
+from ..case import changes_system
 from ..comparison import below, direction
 from ..findings import Findings
-from ..look_up import Candidate
 from ..mitigation.checks import Check
+from ..record import Record
 from ..remedies import chosen_values
+from ..results import Candidate
 from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
 from ..statistics.ratio_test import FEWEST, bounds
 from ..tool import Tool
+from ..trial_results import ApplyResult, InterimLook
 from .compare import uncompared
 from .look_up import LookUpTool
 from .screen_levels import left_to_screen

@@ -7,13 +7,12 @@ import random
 
 from scipy.special import ndtri
 
-from ..apply_mitigation import ApplyResult
 from ..base import JsonArguments
-from ..case import Record
 from ..claim import Claim, TooFew
-from ..compare import CompareArguments, CompareResult, run
+from ..compare import CompareArguments, run
 from ..comparison import Comparison
 from ..findings import Findings
+from ..record import Record
 from ..simulated import World, drawn_claim, summary_of
 from ..situation import Choices, Situation, Slot
 from ..statistics.comparison.bootstrap import BootstrapRatio
@@ -21,6 +20,7 @@ from ..statistics.comparison.description import Description
 from ..statistics.comparison.resampling import Statistic
 from ..statistics.ratio_test import Measure, holm_steps
 from ..tool import Tool
+from ..trial_results import ApplyResult, CompareResult
 
 
 def uncompared(findings: Findings) -> tuple[str, ...]:

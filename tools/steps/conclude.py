@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments
-from ..case import Record
 from ..compare import reached
-from ..conclude import ConcludeArguments, ConcludeResult, run
+from ..conclude import ConcludeArguments, run
+from ..record import Record
+from ..results import ConcludeResult
 from ..simulated import World
 from ..situation import Choices, Situation, Suggestion
 from ..tool import Tool

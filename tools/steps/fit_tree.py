@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments
-from ..case import Record
-from ..fit_tree import FitTreeArguments, FitTreeResult, run
-from ..profile import ProfileResult
+from ..fit_tree import FitTreeArguments, run
+from ..record import Record
+from ..results import FitTreeResult, ProfileResult
 from ..simulated import World, shown, stumble
 from ..situation import Choices, Situation, Slot
 from ..statistics.association.tree import DecisionTree, TreeNode

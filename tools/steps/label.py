@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments, ToolError
-from ..case import Record
-from ..label import LabelArguments, LabelResult, RunClasses, run
-from ..profile import ProfileResult
+from ..label import LabelArguments, run
+from ..record import Record
+from ..results import LabelResult, ProfileResult, RunClasses
 from ..simulated import World, shape_of, stumble
 from ..situation import Choices, Situation, Slot
 from ..tool import Tool

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments
-from ..case import Record
-from ..look_up import LookUpArguments, LookUpResult, run
+from ..look_up import LookUpArguments, run
+from ..record import Record
+from ..results import LookUpResult
 from ..simulated import World
 from ..situation import Choices, Situation, Slot, Suggestion
 from ..tool import Tool

@@ -6,8 +6,9 @@ import math
 import random
 
 from ..base import JsonArguments
-from ..case import Record
-from ..measure import FLOOR, MeasureArguments, MeasureResult, run
+from ..measure import FLOOR, MeasureArguments, run
+from ..record import Record
+from ..results import MeasureResult
 from ..simulated import World, shape_of, stumble, summary_of
 from ..situation import Choices, Situation, Suggestion, seconds_amounts, whole_amounts
 from ..statistics.ratio_test import FEWEST

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..predict_surface import PredictArguments, PredictResult, run
+from ..predict_surface import PredictArguments, run
+from ..results import PredictResult
 from ..situation import Choices, Situation
 from ..tool import Tool
 

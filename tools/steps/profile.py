@@ -6,8 +6,9 @@ import random
 
 from ..base import JsonArguments
 from ..candidates import LEAST_IN_CLASS
-from ..case import Record
-from ..profile import ProfileArguments, ProfileResult, run
+from ..profile import ProfileArguments, run
+from ..record import Record
+from ..results import ProfileResult
 from ..simulated import HEAVY, World, profiled, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, seconds_amounts, whole_amounts
 from ..tool import Tool

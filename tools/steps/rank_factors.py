@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator
 
 from ..base import JsonArguments
-from ..case import Record
-from ..profile import ProfileResult
 from ..rank_factors import RankArguments, run
 from ..ranking import BlockLooked, RankedFactor, RankResult
+from ..record import Record
+from ..results import ProfileResult
 from ..simulated import Lead, World, shown, stumble
 from ..situation import Choices, Situation
 from ..tool import Tool

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..apply_mitigation import OUT_OF_TIME
-from ..screen_levels import ScreenArguments, ScreenResult, run
+from ..screen_levels import ScreenArguments, run
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
 from ..tool import Tool
+from ..trial_results import OUT_OF_TIME, ScreenResult
 
 SHARE = 0.5
 """Of what is left of the budget."""

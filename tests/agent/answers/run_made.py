@@ -17,7 +17,7 @@ from vgo_agent.agent.transcript import (
     VerdictGiven,
     canonical,
 )
-from vgo_agent.tools.conclude import ConcludeResult
+from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.verdict import title
 
 DENIED = "not approved: "

@@ -12,9 +12,9 @@ from vgo_agent.agent.report.evidence import gather
 from vgo_agent.agent.report.summary import summary, text
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.time_states import TimeState
-from vgo_agent.tools.compare import CompareResult
 from vgo_agent.tools.ledger.gain import Fall, LedgerGain, StateGain
 from vgo_agent.tools.statistics.values import IntervalEstimate
+from vgo_agent.tools.trial_results import CompareResult
 from vgo_agent.tools.verdict import title
 
 from ..report.conftest import mitigated

@@ -27,8 +27,8 @@ from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Decision, RunStart, read
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.case import Record
 from vgo_agent.tools.mitigation.scripts import read_own
+from vgo_agent.tools.record import Record
 from vgo_agent.tools.situation import Slot
 
 from ...conftest import Vgo

@@ -12,21 +12,21 @@ import pytest
 
 from vgo_agent.agent.record import FinishedRun
 from vgo_agent.knowledge.loader import Knowledge, load
-from vgo_agent.tools.apply_mitigation import ApplyResult
 from vgo_agent.tools.base import Result
-from vgo_agent.tools.case import Case, Finished
+from vgo_agent.tools.case import Case
 from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.many import FLEET
-from vgo_agent.tools.measure import MeasureResult
 from vgo_agent.tools.mitigation.by_hand import command_line
 from vgo_agent.tools.mitigation.checks import Check
-from vgo_agent.tools.profile import ProfileResult
+from vgo_agent.tools.record import Finished
 from vgo_agent.tools.registry import TOOLS
+from vgo_agent.tools.results import MeasureResult, ProfileResult
 from vgo_agent.tools.run_table import artefacts, write_runs
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
 from vgo_agent.tools.subject import Limits, Subject
+from vgo_agent.tools.trial_results import ApplyResult
 
 from ...tools.profiles import MACHINE as TEST_MACHINE
 from ...tools.profiles import MadeCalls

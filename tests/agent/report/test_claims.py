@@ -10,8 +10,8 @@ import pytest
 from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.ranking import RankResult
+from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.steps.apply_mitigation import open_candidates
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.verdict import factors_found, title

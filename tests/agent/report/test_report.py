@@ -12,8 +12,8 @@ import pytest
 from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.case import Record
-from vgo_agent.tools.conclude import ConcludeResult
+from vgo_agent.tools.record import Record
+from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.verdict import title
 

@@ -12,8 +12,8 @@ from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.render.html import html_page
 from vgo_agent.agent.report.machine import document
 from vgo_agent.agent.report.tables import runs_csv, runs_md
-from vgo_agent.tools.case import Record
 from vgo_agent.tools.machine_profile.compare import compare
+from vgo_agent.tools.record import Record
 from vgo_agent.tools.row import FIXED
 
 from ...tools.machine_profile.made import profile

@@ -18,11 +18,11 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.launcher import Launcher, open_launcher
 from vgo_agent.layers.loader import find_layer
 from vgo_agent.layers.trust import trust
-from vgo_agent.tools.case import Finished, Record
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.expected import Deadline
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.record import Finished, Record
 from vgo_agent.tools.run_table import LAYERS, RUNS, artefacts, read_layers, read_runs
 from vgo_agent.tools.subject import Subject
 

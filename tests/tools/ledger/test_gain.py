@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import load_layers
-from vgo_agent.tools.apply_mitigation import ApplyResult
-from vgo_agent.tools.compare import CompareResult
 from vgo_agent.tools.ledger.gain import gain_of, halves
 from vgo_agent.tools.profiled import companions
 from vgo_agent.tools.run_table import artefacts, read_runs, write_runs
 from vgo_agent.tools.subject import Subject
+from vgo_agent.tools.trial_results import ApplyResult, CompareResult
 
 from ..profiles import Profiled
 

@@ -1,0 +1,152 @@
+"""The finished calls of a diagnosis, in order, and what each left; `Findings` reads what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from ..knowledge.errors import VgoError
+from ..layers.loader import load_layers
+from ..layers.schema import Layer
+from .base import Result, ToolError
+from .run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
+
+R = TypeVar("R", bound=Result)
+
+
+DENY_SYSTEM = "deny system"
+"""An answer that holds on: no system change for the rest of the diagnosis."""
+
+
+class Store(Protocol):
+    """Artefacts by SHA-256."""
+
+    def get(self, sha256: str) -> bytes:
+        """Return the content; its hash is checked."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Files by hash, in memory."""
+
+    by_hash: Mapping[str, bytes]
+
+    def get(self, sha256: str) -> bytes:
+        """Return a file."""
+        return self.by_hash[sha256]
+
+
+NO_FILES = Contents({})
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A call that has ended."""
+
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    result: Mapping[str, Any] | None
+    """None: it ended in a ToolError."""
+    artefacts: Mapping[str, str]
+    """Name to SHA-256."""
+    error: str = ""
+    standing: str = ""
+    """What the user's answer to it says of all later ones; only the refusal of system changes is kept."""
+    began_s: float | None = None
+    """Seconds of the budget that were used when it began; None where no clock ran."""
+    ended_s: float | None = None
+    """And when it had ended."""
+
+    @property
+    def program_s(self) -> float:
+        """Seconds of the user's program."""
+        return float((self.result or {}).get("spent_s", 0.0))
+
+    @property
+    def took_s(self) -> float:
+        """Seconds by the clock; 0 where none ran."""
+        return 0.0 if self.began_s is None or self.ended_s is None else max(0.0, self.ended_s - self.began_s)
+
+    def read(self, kind: type[R]) -> R:
+        """Read the result as its type; one of another version is for the user to mend."""
+        try:
+            return kind.model_validate(self.result)
+        except ValidationError as error:
+            raise VgoError(
+                f"The result of {self.call_id} ({self.tool}) has another form than this version of vgo-agent writes; "
+                "read the run with the version that made it."
+            ) from error
+
+
+@dataclass(frozen=True)
+class Record:
+    """The finished calls, in order, and their artefacts."""
+
+    calls: tuple[Finished, ...]
+    store: Store
+    reopened_s: float = 0.0
+    """Seconds of the budget that were used when more was given after a verdict."""
+    only_tries: bool = False
+    """One mitigation is tried, and no cause is looked for."""
+
+    def succeeded(self, tool: str) -> tuple[Finished, ...]:
+        """Calls of one tool that gave a result."""
+        return tuple(call for call in self.calls if call.tool == tool and call.result is not None)
+
+    def latest(self, tool: str) -> Finished:
+        """Return the last call of a tool that gave a result; raise ToolError when there is none."""
+        calls = self.succeeded(tool)
+        if not calls:
+            raise ToolError(f"{tool} has not been called yet.")
+        return calls[-1]
+
+    def call(self, call_id: str) -> Finished:
+        """Return one call that gave a result; raise ToolError when there is none."""
+        for call in self.calls:
+            if call.call_id == call_id and call.result is not None:
+                return call
+        raise ToolError(f"No finished call {call_id}.")
+
+    def runs(self, call: Finished) -> RunTable:
+        """Read the run table that a measuring call left."""
+        return read_runs(
+            self.store.get(call.artefacts[RUNS]), f"the table of {call.call_id}", self.layers(call).values()
+        )
+
+    def layers(self, call: Finished) -> dict[str, Layer]:
+        """Layers that a measuring call used, by spec, as they were then; the shipped ones where none were recorded."""
+        if LAYERS not in call.artefacts:
+            return load_layers()
+        return read_layers(self.store.get(call.artefacts[LAYERS]))
+
+    @cached_property
+    def all_layers(self) -> dict[str, Layer]:
+        """Layers of all measuring calls, by spec, as they were then; the shipped ones where none were recorded."""
+        recorded = [self.layers(call) for call in self.calls if LAYERS in call.artefacts]
+        return {spec: layer for layers in recorded for spec, layer in layers.items()} or load_layers()
+
+    @property
+    def no_system(self) -> bool:
+        """Whether the user has said: no system change for the rest of the diagnosis."""
+        return any(call.standing == DENY_SYSTEM for call in self.calls)
+
+    @cached_property
+    def clocked(self) -> bool:
+        """Whether a clock ran; over recorded and simulated runs there is none."""
+        return any(call.ended_s is not None for call in self.calls)
+
+    @cached_property
+    def spent_s(self) -> float:
+        """Seconds of the budget so far: by the clock, as it was recorded; where none ran, of the program."""
+        ends = [call.ended_s for call in self.calls if call.ended_s is not None]
+        return max(*ends, self.reopened_s) if ends else self.program_s
+
+    @cached_property
+    def program_s(self) -> float:
+        """Seconds of the user's program so far, from the recorded runs."""
+        return sum(call.program_s for call in self.calls)
