@@ -10,9 +10,9 @@ from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..tools.execution.expected import Expected
 from ..tools.execution.progress import Remark
+from ..tools.findings import Findings
 from ..tools.layers_here import choose
 from ..tools.machine import Machine
-from ..tools.results import ConcludeResult
 from ..tools.verdict import Verdict, exit_code, left_for_time
 from .began import process_age_s
 from .diagnosis import DiagnosisEnding, DiagnosisRequest
@@ -81,7 +81,7 @@ def _given_more(part: Conducted, changes: Changes) -> Steering:
 
 
 def _concluded(part: Conducted) -> Verdict:
-    return record_of(part.transcript.events, part.folder).latest("conclude").read(ConcludeResult).verdict
+    return Findings(record_of(part.transcript.events, part.folder)).verdict
 
 
 def _loop(part: Conducted, chosen: Planning, steering: Steering | None) -> None:

@@ -18,9 +18,9 @@ from langsmith import tracing_context
 
 from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import ToolError
+from ..tools.findings import Findings
 from ..tools.record import Record, Store
 from ..tools.registry import TOOLS
-from ..tools.results import ConcludeResult
 from ..tools.subject import Limits
 from ..tools.verdict import title
 from .acting import Acting
@@ -175,7 +175,7 @@ class Loop:
     def route(self, state: GraphState) -> Literal["plan", "conclude"]:
         """Go on until a call of conclude has given its result."""
         verdicts = len(bodies(self.transcript.events, VerdictGiven))
-        return "conclude" if len(self._record().succeeded("conclude")) > verdicts else "plan"
+        return "conclude" if len(Findings(self._record()).calls("conclude")) > verdicts else "plan"
 
     def after(self, state: GraphState) -> Literal["plan", "end"]:
         """End with the verdict, unless more time was given after it."""
@@ -235,7 +235,7 @@ class Loop:
         last = record.calls[first:]
         if len(last) < MOST_ERRORS or any(call.result is not None for call in last):
             return False
-        tried = {call.arguments.get("mitigation") for call in last if call.tool == "apply_mitigation"}
+        tried = {call.mitigation for call in last if call.tool == "apply_mitigation"}
         places = range(first, len(record.calls))
         return len(tried) < MOST_ERRORS or not all(was_legal(record, n, self.limits, self.start.plan) for n in places)
 
@@ -263,7 +263,7 @@ class Loop:
         return said
 
     def _verdict(self) -> VerdictGiven:
-        verdict = self._record().latest("conclude").read(ConcludeResult).verdict
+        verdict = Findings(self._record()).verdict
         ends = {e.body.call_id: e.seq for e in self.transcript.events if isinstance(e.body, ToolEnd)}
         return VerdictGiven(verdict=title(verdict), evidence=tuple(ends[call] for call in verdict.evidence))
 

@@ -32,3 +32,12 @@ def test_public_names_are_unique_and_say_what_they_name() -> None:
     assert {name for name, uses in (Counter(named) + classes).items() if uses > 1} <= {*TWICE.split()}
     doubled = {name for name, uses in classes.items() if uses > 1}
     assert not doubled | {*RIDDLES.split()} & {*classes, *functions, *assigned}
+
+
+READS = re.compile(r"\.read\([A-Z]\w*Result\b|\bcall\.read\(|\.(succeeded|latest)\(")
+
+
+def test_only_findings_reads_what_calls_have_given() -> None:
+    files = (file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py")))
+    reading = [str(file.relative_to(ROOT)) for file in files if READS.search(file.read_text())]
+    assert reading == ["tools/findings.py"]

@@ -19,13 +19,12 @@ from .execution.series import Series
 from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Crossover, block_of, pairs_in
-from .failures import broken_by, expected_of, failures_of
-from .look_up import busy_cpus, meant_states, out_of_reach
+from .failures import broken_by, failures_of
+from .look_up import meant_states, out_of_reach
 from .mitigation.by_hand import command_line
 from .mitigation.preconditions import unmet
 from .mitigation.scripts import refuse_own
 from .profiled import companions
-from .ranking import RankResult
 from .row import BASELINE, Row
 from .run_table import artefacts, outcomes_of
 from .statistics.ratio_test import SHARE, bounds
@@ -100,8 +99,8 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
     """Apply, prove, run the pairs, put everything back."""
     mitigation = _allowed(arguments.mitigation, case)
     bench, ledger = case.measuring, bool(meant_states(mitigation.key, case))
-    layers = companions(case.record, telling(mitigation, case), ledger)
-    expected = expected_of(case.record)
+    layers = companions(case.findings, telling(mitigation, case), ledger)
+    expected = case.findings.expected
     bench.expect(expected)
     schedule, looks = _schedule(arguments, case, mitigation)
     changed = Condition(name=mitigation.key, mitigation=mitigation, source=str(case.plan.file or ""))
@@ -131,9 +130,8 @@ def _schedule(arguments: ApplyArguments, case: Case, mitigation: Mitigation) -> 
 
 def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     """Columns that the mitigation should lower, and those that were found to go with slow runs."""
-    ranked = case.record.succeeded("rank_factors")
-    found = ranked[-1].read(RankResult).factors if ranked else ()
-    return tuple(dict.fromkeys((*mitigation.moves, *(factor.column for factor in found if factor.visible))))
+    found = (factor.column for factor in case.findings.factors if factor.visible)
+    return tuple(dict.fromkeys((*mitigation.moves, *found)))
 
 
 def _proved(applied: AppliedConditions, key: str) -> Proof:
@@ -148,7 +146,7 @@ def _allowed(key: str, case: Case) -> Mitigation:
     mitigation = case.knowledge.mitigations.get(key)
     if mitigation is None or mitigation.apply is None:
         raise ToolError(f"{key} is not a mitigation that the tool can apply.")
-    if reasons := unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)):
+    if reasons := unmet(mitigation.applies, case.machine, case.subject, case.findings.busy_cpus):
         raise ToolError(f"{key} does not apply here: {reasons[0]}")
     if reasons := out_of_reach(mitigation, case):
         raise ToolError(f"{key} cannot be applied: {reasons[0]}.")

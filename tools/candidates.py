@@ -87,8 +87,8 @@ class Candidates(ClassedRuns):
 
 def candidates(case: Case) -> Candidates:
     """Choose the columns of the last profile that may explain the last labels."""
-    runs = profiled(case.record)
-    slow = np.array(case.record.latest("label").read(LabelResult).classes.slow, dtype=bool)
+    runs = profiled(case.findings)
+    slow = np.array(case.findings.last(LabelResult).result.classes.slow, dtype=bool)
     if len(slow) != len(runs.place):
         raise ToolError("The labels belong to an earlier profile; label again.")
     outcome, wall_s = runs.outcome, runs.table.column("wall_s")
@@ -103,15 +103,15 @@ def failing_candidates(case: Case) -> Candidates:
     A failed run has stopped early or hung, so whatever it counts itself is divided by its time, what the program asks
     for and maxima among them; the state of the machine is not.
     """
-    runs = profiled(case.record, failed_or_not=True)
+    runs = profiled(case.findings, failed_or_not=True)
     failed = runs.table.outcome()
     return _chosen(runs, failed > 0, failed, runs.table.column("wall_s"), case)
 
 
 def _chosen(runs: Profiled, slow: BoolArray, outcome: FloatArray, wall_s: FloatArray, case: Case) -> Candidates:
     """Split the columns into blocks, and leave out what cannot be a factor."""
-    call = case.record.latest("profile")
-    aside, filled = _with_distorting_layers(call.read(ProfileResult), runs), dict[str, int]()
+    call, result = case.findings.last(ProfileResult)
+    aside, filled = _with_distorting_layers(result, runs), dict[str, int]()
     blocks = []
     for layers, on, columns in _split(runs):
         none, sets = Columns((), np.empty((0, 0))), np.array(runs.place)[on]

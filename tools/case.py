@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..knowledge.loader import Knowledge
+from .findings import Findings
 from .machine import Machine
 from .plan import NO_PLAN, TrialPlan
 from .record import Record
@@ -13,7 +15,6 @@ from .subject import Limits, Subject
 
 if TYPE_CHECKING:
     from .execution.series import Measuring
-
 
 WITHIN_PROGRAM = frozenset({"process", "code"})
 """Scopes of mitigations that change the program, or how it is started, and nothing else."""
@@ -43,6 +44,11 @@ class Case:
     """(mitigation, batch) that could be applied instead."""
     no_time: tuple[str, ...] = ()
     """What might be done if more were left of the budget, in words."""
+
+    @cached_property
+    def findings(self) -> Findings:
+        """Results of the finished calls."""
+        return Findings(self.record)
 
     @property
     def measuring(self) -> Measuring:

@@ -10,10 +10,11 @@ from .apply_mitigation import telling
 from .base import Arguments, Outcome, ToolError
 from .case import Case
 from .claim import Arms, Claim, TooFew, claims, disagreement, in_a_word
-from .comparison import Comparison, arms_of, below, compared
+from .comparison import Comparison, arms_of, compared
 from .execution.samples import RUN
 from .experiment.race import MEASURE_OF
 from .failures import FailedArms, failed_arms, shown_in
+from .findings import Batch
 from .ledger.gain import LedgerGain, gain_of
 from .look_up import meant_states
 from .profiled import ledgers
@@ -66,13 +67,13 @@ class CompareArguments(Arguments):
 
 def run(arguments: CompareArguments, case: Case) -> Outcome:
     """Compare the complete pairs of one batch."""
-    call = case.record.call(arguments.call)
-    if call.tool == "apply_by_hand":
-        return Outcome(_series(call, case))
-    if call.tool != "apply_mitigation":
+    call, batch = case.record.call(arguments.call), case.findings.batch(arguments.call)
+    if by_hand := [ended for ended in case.findings.ended(ByHandResult) if ended.call is call]:
+        return Outcome(_series(*by_hand[0], case))
+    if batch is None:
         raise ToolError(f"{arguments.call} is a call of {call.tool}; compare takes one of apply_mitigation.")
-    applied, table = call.read(ApplyResult), case.record.runs(call)
-    arms = arms_in(call, case.record)
+    applied, table = batch.applied, case.record.runs(call)
+    arms = arms_in(batch, case.record)
     if (count := len(arms.baseline) // arms.whole) < 2:
         raise ToolError(f"{arguments.call} has fewer than 2 complete {'pairs' if applied.block == 1 else 'blocks'}.")
     comparison = _compared(arms, case)
@@ -83,7 +84,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         mitigation=applied.mitigation,
         batch=applied.batch,
         comparison=comparison,
-        confirmations=_confirming(call, case) if applied.batch == 2 else {},
+        confirmations=_confirming(batch, case) if applied.batch == 2 else {},
         moved=moved(table, applied, case),
         failing=failing,
         gain=_gain(table, applied, case),
@@ -94,7 +95,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
 
 def _gain(table: RunTable, applied: ApplyResult, case: Case) -> LedgerGain | None:
     """Divide the gain among the states of the time; None where no profile had a ledger, or it acts on any state."""
-    acts_on, kept = meant_states(applied.mitigation, case), ledgers(case.record)
+    acts_on, kept = meant_states(applied.mitigation, case), ledgers(case.findings)
     if not acts_on or not kept:
         return None
     measure = MEASURE_OF[case.plan.search.minimise if case.plan.search else "sd"]
@@ -104,10 +105,10 @@ def _gain(table: RunTable, applied: ApplyResult, case: Case) -> LedgerGain | Non
     return gain_of(table, case.subject, applied.mitigation, acts_on, applied.block, measure, case.limits.seed)
 
 
-def arms_in(call: Finished, record: Record) -> Arms:
-    """Give the complete pairs of a call of apply_mitigation."""
-    applied = call.read(ApplyResult)
-    pairs = record.runs(call).paired(applied.mitigation, block=applied.block)
+def arms_in(batch: Batch, record: Record) -> Arms:
+    """Give the complete pairs of a batch."""
+    applied = batch.applied
+    pairs = record.runs(batch.call).paired(applied.mitigation, block=applied.block)
     return arms_of(pairs, applied.left, "run" if applied.block == 1 else "block")
 
 
@@ -116,22 +117,12 @@ def _compared(arms: Arms, case: Case) -> Comparison:
     return compared({"": arms}, lower_is_better=better, alpha=limits.alpha, seed=limits.seed)[""]
 
 
-def _confirming(last: Finished, case: Case) -> dict[str, Claim | TooFew]:
+def _confirming(last: Batch, case: Case) -> dict[str, Claim | TooFew]:
     """Make one family of all batches that confirm; it grows with each."""
-    before = [case.record.call(name) for name in confirmations(case.record)]
-    arms = {call.call_id: arms_in(call, case.record) for call in (*before, last)}
+    batches = {batch.call.call_id: batch for batch in case.findings.batches}
+    calls = (*case.findings.confirmations, last.call.call_id)
+    arms = {call: arms_in(batches[call], case.record) for call in calls}
     return claims(arms, alpha=case.limits.alpha, seed=case.limits.seed)
-
-
-def confirmations(record: Record) -> dict[str, Claim | TooFew]:
-    """By call of apply_mitigation: what the batches that confirm say of the spread, as one family (Holm)."""
-    families = [call.read(CompareResult).confirmations for call in record.succeeded("compare")]
-    return next((family for family in reversed(families) if family), {})
-
-
-def reached(record: Record, target: float) -> bool:
-    """Tell whether a confirmed mitigation brings the spread below the target."""
-    return any(below(claim, target) for claim in confirmations(record).values())
 
 
 def _words(found: Comparison) -> str:
@@ -140,10 +131,10 @@ def _words(found: Comparison) -> str:
     return f"{in_a_word(found.spread)}; {numbers}{f'; {doubt}' if doubt else ''}"
 
 
-def _series(call: Finished, case: Case) -> CompareResult:
+def _series(call: Finished, after: ByHandResult, case: Case) -> CompareResult:
     """Compare the runs after a change by hand with those of the baseline; unpaired, so drift is not told from it."""
-    after, measured = call.read(ByHandResult), case.record.latest("measure")
-    first = _arm(case.record.runs(measured), BASELINE, measured.read(MeasureResult).warm_up)
+    measured, baseline = case.findings.last(MeasureResult)
+    first = _arm(case.record.runs(measured), BASELINE, baseline.warm_up)
     second = _arm(case.record.runs(call), after.mitigation, after.warm_up)
     before, later, each, notes = whole_runs((first[0], second[0]), (first[1], second[1]), paired=False)
     if min(before.size, later.size) // each < 2:

@@ -10,12 +10,12 @@ from .base import Arguments, Outcome
 from .candidates import LEAST_IN_CLASS
 from .case import Case
 from .failures import failed_words
+from .findings import Findings
 from .ledger.ledger import Ledger
 from .ledger.shares import StateShare
 from .ranking import RankedFactor, RankResult
-from .record import Finished, Record
-from .remedies import batches, remedy
-from .results import ConcludeResult, LookUpResult, MeasureResult, ProfileResult
+from .remedies import remedy
+from .results import ConcludeResult, MeasureResult
 from .trial_results import CompareResult
 from .verdict import (
     Cause,
@@ -60,61 +60,51 @@ def run(arguments: ConcludeArguments, case: Case) -> Outcome:
 
 def concluded(case: Case) -> Verdict:
     """Tell whether the runs can say anything and vary; if so, what makes them slow, and what makes that stop."""
-    measured = case.record.succeeded("measure")
-    if not measured:
+    found = case.findings
+    baseline, measuring = found.measured, found.calls("measure")[-1:]
+    if baseline is None:
         return Unusable(why="nothing was measured", cure="run it again", evidence=())
-    baseline = measured[-1].read(MeasureResult)
     if baseline.unusable:
         why, _, cure = baseline.unusable.rstrip(".").rpartition("; ")
-        return Unusable(why=why, cure=cure, evidence=_ids(measured[-1:]))
+        return Unusable(why=why, cure=cure, evidence=measuring)
     if baseline.steady and not case.plan.mitigation:
         return Steady(
             cv=abs(baseline.outcome.cv or 0.0),
             limit=case.limits.steady_cv,
             fails=_fails(baseline),
-            evidence=_ids((measured[-1], *case.record.succeeded("rank_factors"))),
+            evidence=(*measuring, *found.calls("rank_factors")),
         )
     tried = remedy(case)
     cause = _cause(tried, case)
-    if not case.plan.mitigation and not case.record.succeeded("rank_factors"):
+    if not case.plan.mitigation and not found.rankings:
         tried = _nothing_tried(case)
-    return Diagnosis(cause=cause, remedy=tried, evidence=_ids(_rests_on(tried, case)))
+    return Diagnosis(cause=cause, remedy=tried, evidence=_rests_on(tried, found))
 
 
 def _fails(baseline: MeasureResult) -> str:
-    return (
-        f"{baseline.failed} of {baseline.started} runs failed ({failed_words(baseline.failures)})"
-        if baseline.failed
-        else ""
-    )
+    failed = f"{baseline.failed} of {baseline.started} runs failed ({failed_words(baseline.failures)})"
+    return failed if baseline.failed else ""
 
 
-def _ids(calls: Sequence[Finished]) -> tuple[str, ...]:
-    return tuple(call.call_id for call in calls)
-
-
-def _rests_on(tried: Remedy, case: Case) -> tuple[Finished, ...]:
-    record = case.record
-    if isinstance(tried, Confirmed):
-        ranked, compared = record.succeeded("rank_factors")[-1:], record.call(tried.comparison)
-        return (*ranked, *batches(tried.mitigation, record), compared)
-    return tuple(call for call in record.calls if call.tool in FINDING and call.result is not None)
+def _rests_on(tried: Remedy, found: Findings) -> tuple[str, ...]:
+    if not isinstance(tried, Confirmed):
+        return found.calls(*FINDING)
+    batches = (one.call.call_id for one in found.batches if one.applied.mitigation == tried.mitigation)
+    return (*found.calls("rank_factors")[-1:], *batches, tried.comparison)
 
 
 def _nothing_tried(case: Case) -> Remedy:
     if case.left & set(LOOKING):
         return Undecided(ended_by="planner")
-    return NotTried(why="no factor was looked at") if _hiding(case.record) else Undecided(untried=case.no_time)
+    return NotTried(why="no factor was looked at") if _hiding(case.findings) else Undecided(untried=case.no_time)
 
 
 def _cause(tried: Remedy, case: Case) -> Cause:
     if case.plan.mitigation:
         return NotSought()
-    record = case.record
-    looks = [call.read(RankResult) for call in record.succeeded("rank_factors")]
+    looks, suspects = case.findings.rankings, case.findings.suspects
     if not looks:
-        return NotSought(why=_hiding(record) or _not_looked(case))
-    suspects = [factor for factor in looks[-1].factors if factor.suspect]
+        return NotSought(why=_hiding(case.findings) or _not_looked(case))
     located = _located(looks[-1].ledger, suspects, case)
     if suspects:
         return Explained(parts=(*_parts(suspects, tried, case), *located))
@@ -147,7 +137,7 @@ def _parts(suspects: Sequence[RankedFactor], tried: Remedy, case: Case) -> tuple
     first: dict[str, RankedFactor] = {}
     for factor in sorted(kept or suspects[:1], key=place):
         first.setdefault(factor.factor, factor)
-    ledger = case.record.latest("rank_factors").read(RankResult).ledger
+    ledger = case.findings.ledger
     return tuple(_found(factor, case, ledger, factor.column in fallen if helped else None) for factor in first.values())
 
 
@@ -178,9 +168,9 @@ def _in_states(ledger: Ledger, states: Iterable[StateShare]) -> tuple[Located, .
 
 def _addressed(helped: Confirmed | Observed, case: Case) -> tuple[set[str], set[str]]:
     """Keys of the factors that a mitigation is known for, and columns that fell with it."""
-    moved = case.record.call(helped.comparison).read(CompareResult).moved
+    compared = (result for call, result in case.findings.ended(CompareResult) if call.call_id == helped.comparison)
     known = {key for key, factor in case.knowledge.factors.items() if helped.mitigation in factor.mitigations}
-    return known, {one.column for one in moved if one.fell}
+    return known, {one.column for result in compared for one in result.moved if one.fell}
 
 
 def _found(factor: RankedFactor, case: Case, ledger: Ledger | None = None, fell: bool | None = None) -> Found:
@@ -199,7 +189,7 @@ def _found(factor: RankedFactor, case: Case, ledger: Ledger | None = None, fell:
 
 def _found_by_trying(mitigation: str, case: Case) -> Found:
     """The factor whose mitigation helped, though no counter shows it."""
-    looked = (call.read(LookUpResult) for call in case.record.succeeded("look_up"))
+    looked = case.findings.looked_up
     of_it = next((one for one in looked if any(c.mitigation == mitigation for c in one.candidates)), None)
     return Found(factor=of_it.factor if of_it else mitigation, name=of_it.name if of_it else mitigation)
 
@@ -211,7 +201,7 @@ def _not_visible(looks: Sequence[RankResult], case: Case) -> NotVisible:
     return NotVisible(
         groups=sum(look.clusters for look in looks),
         p_value=p_value,
-        runs=sum(call.read(ProfileResult).runs for call in case.record.succeeded("profile")),
+        runs=sum(profile.runs for profile in case.findings.profiles),
         slight=_found(first, case) if less or first.p_value <= case.limits.alpha else None,
         less=less,
         hidden=tuple(known[key].name for key in looks[-1].uncounted if key in known),
@@ -219,12 +209,11 @@ def _not_visible(looks: Sequence[RankResult], case: Case) -> NotVisible:
     )
 
 
-def _hiding(record: Record) -> str:
+def _hiding(found: Findings) -> str:
     """Say that every layer hides what it should show; empty where one does not, or nothing was profiled."""
-    profiles = [call.read(ProfileResult) for call in record.succeeded("profile")]
-    if not profiles or any(profile.standing for profile in profiles):
+    if not found.profiles or any(profile.standing for profile in found.profiles):
         return ""
-    one = profiles[0].distortions[0]
+    one = found.profiles[0].distortions[0]
     return (
         f"every layer changes the runs too much to explain them ({'+'.join(one.layers)}: {one.set_aside}); "
         "give the program a longer input, or choose lighter layers with --layer"

@@ -12,7 +12,6 @@ from ..knowledge.shape import Frozen
 from .execution.expected import Expected
 from .execution.samples import ITERATION, first_of_run
 from .execution.screen import Seen, broken_words
-from .record import Record
 from .row import BASELINE, Row
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -87,15 +86,6 @@ def _alike(reason: str) -> str:
 def failed_words(failures: Sequence[Failures]) -> str:
     """Write groups of failures: `2 x exit 1, OSError: busy; 1 x signal 9`."""
     return "; ".join(f"{one.runs} x {one.reason}" for one in failures)
-
-
-def expected_of(record: Record) -> Expected:
-    """What measuring and profiling have shown of the program as it is given, without layers."""
-    calls = (*record.succeeded("measure"), *record.succeeded("profile"))
-    found = Expected()
-    for frame in (record.runs(call).frame for call in calls):
-        found = found.and_also(shown_in(frame[(frame["condition"] == BASELINE) & (frame["layers"] == "")]))
-    return found
 
 
 def shown_in(frame: pd.DataFrame) -> Expected:

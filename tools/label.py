@@ -26,7 +26,7 @@ class LabelArguments(Arguments):
 
 def run(arguments: LabelArguments, case: Case) -> Outcome:
     """Label the runs of the last profile."""
-    outcome = profiled(case.record).outcome
+    outcome = profiled(case.findings).outcome
     if not outcome.size:
         raise ToolError("Every layer was set aside; there is nothing to label.")
     shape = describe(outcome)

@@ -13,8 +13,7 @@ from .case import Case
 from .ledger.ledger import Ledger
 from .mitigation.by_hand import command_line
 from .mitigation.preconditions import beyond_reach, unmet
-from .ranking import RankResult
-from .results import Candidate, LookUpResult, ProfileResult
+from .results import Candidate, LookUpResult
 from .run_table import described
 
 
@@ -70,7 +69,7 @@ def _in_order(known: Sequence[Mitigation], case: Case) -> list[Mitigation]:
     changes a promise, and last what asks for a reboot. Of those that do as much harm, the one comes first whose states
     leave the least spread if they did not vary.
     """
-    ledger = _ledger(case)
+    ledger = case.findings.ledger
 
     def place(one: Mitigation) -> tuple[tuple[bool, ...], float]:
         return _harm(one, case.machine.limited), _left(case.knowledge.states_of(one.key), ledger)
@@ -91,7 +90,7 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         scope=mitigation.scope,
         automatic=apply is not None,
         unmet=(
-            *unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
+            *unmet(mitigation.applies, case.machine, case.subject, case.findings.busy_cpus),
             *out_of_reach(mitigation, case),
             *_acts_elsewhere(mitigation, case),
         ),
@@ -122,22 +121,16 @@ def meant_states(mitigation: str, case: Case) -> tuple[TimeState, ...]:
 
     Empty where it may act on any state.
     """
-    looked = (call.read(LookUpResult) for call in case.record.succeeded("look_up"))
-    offered = (one.factor for one in looked if any(c.mitigation == mitigation for c in one.candidates))
+    offered = (one.factor for one in case.findings.looked_up if any(c.mitigation == mitigation for c in one.candidates))
     return case.knowledge.states_of(mitigation, next(offered, None))
 
 
 def _acts_elsewhere(mitigation: Mitigation, case: Case) -> Iterator[str]:
     """Say that none of the states that it can shorten matters, where a ledger tells."""
-    states, ledger = case.knowledge.states_of(mitigation.key), _ledger(case)
+    states, ledger = case.knowledge.states_of(mitigation.key), case.findings.ledger
     if states and ledger is not None and ledger.material and not ledger.held_by(states):
         gap_ms, whole_ms = ledger.gap_ms(states), ledger.shares.gap_ms
         yield f"what it acts on holds {gap_ms:.3g} of the {whole_ms:.3g} ms that slow runs take longer"
-
-
-def _ledger(case: Case) -> Ledger | None:
-    rankings = case.record.succeeded("rank_factors")
-    return rankings[-1].read(RankResult).ledger if rankings else None
 
 
 def _left(states: Sequence[TimeState], ledger: Ledger | None) -> float:
@@ -160,17 +153,6 @@ def _command(mitigation: Mitigation, case: Case) -> str:
         return ""
 
 
-def busy_cpus(case: Case) -> float | None:
-    """CPUs that the program usually keeps busy, when a profile has shown it."""
-    return next((seen.busy_cpus for seen in _profiles(case) if seen.busy_cpus is not None), None)
-
-
 def out_of_reach(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     """Say why the tool cannot apply it, or must not after all that profiles have shown of the program."""
-    peaks = [one.peak_bytes for one in _profiles(case) if one.peak_bytes is not None]
-    return beyond_reach(mitigation, case.machine, case.subject, max(peaks, default=None))
-
-
-def _profiles(case: Case) -> tuple[ProfileResult, ...]:
-    """Those that were made, the latest first."""
-    return tuple(call.read(ProfileResult) for call in reversed(case.record.succeeded("profile")))
+    return beyond_reach(mitigation, case.machine, case.subject, case.findings.peak_bytes)

@@ -21,7 +21,6 @@ from .experiment.limit import Limit
 from .experiment.schedules import Repeat
 from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import hosts_of
-from .record import Record
 from .results import MeasureResult
 from .run_table import artefacts
 from .statistics.ratio_test import FEWEST
@@ -30,12 +29,9 @@ from .statistics.spread import ArmSummary, log_sd_interval, summarise
 from .statistics.stopping.power import pairs_needed
 from .statistics.stopping.rule import OutcomesSoFar, Stopping
 from .statistics.stopping.rules import RULES, StoppingRule, looks
-from .statistics.values import FloatArray
 
 FLOOR = 30
 """Fewer say nothing unless fewer were asked for."""
-
-
 LAUNCHER = 0.05
 """Of the seconds: for the launcher alone, and as much for what it is held against."""
 LEAST_PROCESSES = 10
@@ -48,12 +44,6 @@ class MeasureArguments(Arguments):
     max_runs: Annotated[int, Field(ge=2, le=100_000)]
     max_seconds: Annotated[float, Field(gt=0, le=LONGEST)]
     """By the clock."""
-
-
-def steady_outcomes(record: Record) -> FloatArray:
-    """Outcomes of the baseline after its warm-up, shape (runs,); none where it was not measured."""
-    measured = record.succeeded("measure")
-    return record.runs(measured[-1]).outcome()[measured[-1].read(MeasureResult).warm_up :] if measured else np.empty(0)
 
 
 def run(arguments: MeasureArguments, case: Case) -> Outcome:

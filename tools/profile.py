@@ -22,11 +22,10 @@ from .experiment.conditions import AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.limit import Limit
 from .experiment.schedules import BARE, LayerSet, Rotation, layer_sets, rotated
-from .failures import broken_among, expected_of, failures_of
+from .failures import broken_among, failures_of
 from .group_facts import demand
 from .hosts import hosts_of
 from .layers_here import LayerChoice, choose_once
-from .measure import steady_outcomes
 from .results import ProfileResult
 from .row import BASELINE, FIXED, Row
 from .run_table import artefacts
@@ -56,7 +55,7 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
     most = {one: min(choice.most_runs.get(spec, arguments.runs) for spec in one) for one in sets}
     order = tuple(set_name(layers, bench) for layers in rotated(sets, arguments.runs, case.limits.seed, most))
-    expected = expected_of(case.record)
+    expected = case.findings.expected
     bench.expect(expected)
     conditions = {name: Condition(name=BASELINE, layers=layers) for name, layers in named.items()}
     broken = BrokenSets([set_name(layers, bench) for layers in sets], expected)
@@ -112,8 +111,8 @@ def _enough(series: Series, broken: BrokenSets, wanted: Mapping[str, int], max_s
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:
     """Those of the user's choice, or those of a second look."""
-    earlier = case.record.succeeded("profile")
-    allowed = earlier[-1].read(ProfileResult).waiting if earlier else case.limits.layers
+    earlier = case.findings.profiled
+    allowed = earlier.waiting if earlier else case.limits.layers
     if unknown := [layer for layer in layers if layer not in allowed]:
         raise ToolError(f"No layer {unknown[0]}; there are {', '.join(allowed)}.")
     return layers
@@ -128,7 +127,7 @@ def _result(
     if not any(by_set.values()) and not (broken and bare):
         raise ToolError("No run with the layers on ended well.")
     # The baseline has more runs than the bare ones here.
-    gap = gap_of(steady_outcomes(case.record).tolist() or bare, case.subject.lower_is_better)
+    gap = gap_of(case.findings.steady_outcomes.tolist() or bare, case.subject.lower_is_better)
     whole = samples_each(rows)
     found = with_their_parts(
         Distortion(layers=layers, runs=len(own), mean=None, spread=None, set_aside=broken[layers])

@@ -12,10 +12,9 @@ from ..layers.schema import Layer
 from .case import Case
 from .execution.samples import ITERATION, PREFIX, RUN
 from .experiment.schedules import LayerSet
+from .findings import Findings
 from .ledger.split import LEDGER, STACKS
 from .many import SLOT
-from .measure import steady_outcomes
-from .record import Record
 from .results import ProfileResult
 from .run_table import RunTable
 from .statistics.values import BoolArray, FloatArray
@@ -91,11 +90,10 @@ class Profiled:
         return np.array([spec in self.sets[number] for number in self.place], dtype=np.bool_)
 
 
-def profiled(record: Record, *, failed_or_not: bool = False) -> Profiled:
+def profiled(findings: Findings, *, failed_or_not: bool = False) -> Profiled:
     """Take the last profile; raise ToolError where there is none."""
-    call = record.latest("profile")
-    result = call.read(ProfileResult)
-    layers, table = record.layers(call), record.runs(call)
+    call, result = findings.last(ProfileResult)
+    layers, table = findings.record.layers(call), findings.record.runs(call)
     if failed_or_not:
         table = _failed_or_not(table)
     names = {"+".join(layers[spec].key for spec in one): one for one in result.standing}
@@ -124,7 +122,7 @@ def _failed_or_not(table: RunTable) -> RunTable:
     return RunTable(kept.assign(outcome=1.0 - kept["ok"], ok=1), columns)
 
 
-def companions(record: Record, columns: Collection[str], ledger: bool = False) -> tuple[str, ...]:
+def companions(findings: Findings, columns: Collection[str], ledger: bool = False) -> tuple[str, ...]:
     """Layers to keep on while a mitigation is tried: of those on in every run that stands, what shows `columns`.
 
     They show whether the cause falls with the spread, and the ledger, where it is asked for and a profile had one, in
@@ -132,23 +130,23 @@ def companions(record: Record, columns: Collection[str], ledger: bool = False) -
     something else than what the user runs.
     """
     found: dict[str, None] = {}
-    for call in record.succeeded("profile"):
-        layers = record.layers(call)
-        for spec in _all_of(call.read(ProfileResult).standing):
+    for call, result in findings.ended(ProfileResult):
+        layers = findings.record.layers(call)
+        for spec in _all_of(result.standing):
             light = not layers[spec].heavy and not layers[spec].run
             if light and any(layers[spec].column(name) for name in columns):
                 found[spec] = None
-    if ledger and (kept := [spec for spec, aside in ledgers(record).items() if not aside]):
-        found[next((spec for spec in kept if record.all_layers[spec].key == LEDGER), LEDGER)] = None
+    if ledger and (kept := [spec for spec, aside in ledgers(findings).items() if not aside]):
+        found[next((spec for spec in kept if findings.record.all_layers[spec].key == LEDGER), LEDGER)] = None
     return tuple(found)
 
 
-def ledgers(record: Record) -> dict[str, str]:
+def ledgers(findings: Findings) -> dict[str, str]:
     """Layers of the profiles that split the time of runs, by spec, with why they were set aside; empty: they stand."""
     found: dict[str, str] = {}
-    for call in record.succeeded("profile"):
-        layers = record.layers(call)
-        for one in call.read(ProfileResult).distortions:
+    for call, result in findings.ended(ProfileResult):
+        layers = findings.record.layers(call)
+        for one in result.distortions:
             for spec in one.layers:
                 if layers[spec].key in (LEDGER, STACKS):
                     found[spec] = one.set_aside and found.get(spec, one.set_aside)
@@ -168,9 +166,9 @@ def baseline_p(case: Case, later_is_worse: bool) -> float:
 
     1 where it does not vary; 0 without a baseline, since nothing speaks against it then.
     """
-    if not case.record.succeeded("measure"):
+    if case.findings.measured is None:
         return 0.0
-    outcomes = steady_outcomes(case.record)
+    outcomes = case.findings.steady_outcomes
     if outcomes.size < FEWEST or outcomes.min() == outcomes.max():
         return 1.0
     rises = later_is_worse == case.subject.lower_is_better

@@ -21,13 +21,12 @@ import numpy as np
 from .base import Arguments, Outcome
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case
+from .findings import Findings
 from .ledger.ledger import Ledger, ledger_of
 from .ledger.plausible import elsewhere
 from .look_up import uncounted
 from .profiled import baseline_p, profiled
 from .ranking import BlockLooked, Failing, RankedFactor, RankResult
-from .record import Record
-from .results import ProfileResult
 from .run_table import RunTable, described
 from .statistics.association.clusters import ColumnAssociation
 from .statistics.association.drift import drift_of
@@ -59,10 +58,10 @@ class RankArguments(Arguments):
 def run(arguments: RankArguments, case: Case) -> Outcome:
     """Rank the candidate columns of the last profile, and the order of its runs."""
     chosen = candidates(case)
-    look, look_share = look_of(case.record)
+    look, look_share = look_of(case.findings)
     searched, ranked = _searched(chosen, look_share * (1 - ORDER_SHARE), case)
     order, spell = _order(chosen, look_share, case)
-    runs = profiled(case.record).table
+    runs = profiled(case.findings).table
     ledger = ledger_of(runs, case.subject, case.limits.seed, case.knowledge.factors)
     ranked = [_weighed(factor, ledger, runs, chosen.slow, case) for factor in ranked]
     factors = tuple(sorted([*ranked, order], key=_importance))
@@ -140,12 +139,11 @@ def _beyond_time(
         yield one
 
 
-def look_of(record: Record) -> tuple[int, float]:
+def look_of(findings: Findings) -> tuple[int, float]:
     """Which look this is, and what it may spend of alpha."""
-    profiles = [call.read(ProfileResult) for call in record.succeeded("profile")]
-    if not profiles[0].later:
+    if not findings.profiles[0].later:
         return 1, 1.0
-    return (1, FIRST_LOOK) if len(profiles) == 1 else (2, SECOND_LOOK)
+    return (1, FIRST_LOOK) if len(findings.profiles) == 1 else (2, SECOND_LOOK)
 
 
 def shares(blocks: Sequence[ColumnBlock]) -> list[float]:

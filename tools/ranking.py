@@ -114,3 +114,8 @@ class RankResult(Result):
     failing: Failing | None = Field(default=None, exclude_if=is_none)
     ledger: Ledger | None = Field(default=None, exclude_if=is_none)
     """Where the milliseconds of the profiled runs went, if a layer told."""
+
+    @property
+    def suspects(self) -> tuple[RankedFactor, ...]:
+        """Factors that may be what makes runs slow, most important first."""
+        return tuple(factor for factor in self.factors if factor.suspect)

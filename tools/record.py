@@ -62,6 +62,22 @@ class Finished:
     ended_s: float | None = None
     """And when it had ended."""
 
+    @classmethod
+    def of(cls, call_id: str, tool: str, arguments: Mapping[str, Any], result: Result) -> Finished:
+        """End a call with a result that need not be read again."""
+        call = cls(call_id, tool, arguments, result.model_dump(mode="json"), {})
+        call._read[type(result)] = result
+        return call
+
+    @cached_property
+    def _read(self) -> dict[type[Result], Any]:
+        return {}
+
+    @property
+    def mitigation(self) -> str:
+        """That of its arguments; empty where they name none."""
+        return str(self.arguments.get("mitigation", ""))
+
     @property
     def program_s(self) -> float:
         """Seconds of the user's program."""
@@ -73,14 +89,15 @@ class Finished:
         return 0.0 if self.began_s is None or self.ended_s is None else max(0.0, self.ended_s - self.began_s)
 
     def read(self, kind: type[R]) -> R:
-        """Read the result as its type; one of another version is for the user to mend."""
+        """Read the result as its type, once; one of another version is for the user to mend."""
         try:
-            return kind.model_validate(self.result)
+            found: R = self._read.get(kind) or self._read.setdefault(kind, kind.model_validate(self.result))
         except ValidationError as error:
             raise VgoError(
                 f"The result of {self.call_id} ({self.tool}) has another form than this version of vgo-agent writes; "
                 "read the run with the version that made it."
             ) from error
+        return found
 
 
 @dataclass(frozen=True)
@@ -93,17 +110,6 @@ class Record:
     """Seconds of the budget that were used when more was given after a verdict."""
     only_tries: bool = False
     """One mitigation is tried, and no cause is looked for."""
-
-    def succeeded(self, tool: str) -> tuple[Finished, ...]:
-        """Calls of one tool that gave a result."""
-        return tuple(call for call in self.calls if call.tool == tool and call.result is not None)
-
-    def latest(self, tool: str) -> Finished:
-        """Return the last call of a tool that gave a result; raise ToolError when there is none."""
-        calls = self.succeeded(tool)
-        if not calls:
-            raise ToolError(f"{tool} has not been called yet.")
-        return calls[-1]
 
     def call(self, call_id: str) -> Finished:
         """Return one call that gave a result; raise ToolError when there is none."""

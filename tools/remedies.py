@@ -9,11 +9,9 @@ from ..knowledge.loader import Knowledge
 from .apply_mitigation import stopped_early
 from .case import Case, changes_system
 from .claim import Claim, TooFew
-from .compare import confirmations, reached
 from .comparison import direction
-from .plan import TrialPlan
-from .record import Finished, Record
-from .results import LookUpResult
+from .findings import CallResult, Findings
+from .record import Record
 from .trial_results import ApplyResult, CompareResult, ScreenResult
 from .verdict import Confirmed, NotTried, Observed, Refuted, Remedy, TriedRemedy, Undecided
 
@@ -33,46 +31,19 @@ def remedy(case: Case) -> Remedy:
     return _confirmed(case) or _observed(case) or _unproved(case)
 
 
-def batches(mitigation: str, record: Record) -> tuple[Finished, ...]:
-    """Calls that applied a mitigation."""
-    calls = record.succeeded("apply_mitigation")
-    return tuple(call for call in calls if call.read(ApplyResult).mitigation == mitigation)
-
-
-def broken(record: Record) -> dict[str, str]:
-    """By mitigation, what it did to the program, which refutes it."""
-    applied = (call.read(ApplyResult) for call in record.succeeded("apply_mitigation"))
-    return {one.mitigation: one.broke for one in applied if one.broke}
-
-
 def not_accepted(record: Record, knowledge: Knowledge) -> dict[str, str]:
     """Mitigations that were denied and change a promise, with it."""
-    denied = (str(call.arguments.get("mitigation")) for call in record.calls if call.error.startswith(DENIED))
+    denied = (call.mitigation for call in record.calls if call.error.startswith(DENIED))
     known = knowledge.mitigations
     return {key: known[key].changes_promise for key in denied if key in known and known[key].changes_promise}
 
 
-def chosen_values(record: Record, plan: TrialPlan) -> dict[str, str]:
-    """Values of the parameters, with the level that the screening left; empty before that."""
-    screened, search = record.succeeded("screen_levels"), plan.search
-    best = screened[-1].read(ScreenResult).best if screened else None
-    return {**plan.values, search.parameter: best} if search and best is not None else {}
-
-
-def values_of(record: Record, plan: TrialPlan) -> dict[str, str]:
-    """Values of the parameters of the mitigation that the user chose."""
-    return chosen_values(record, plan) or dict(plan.values)
-
-
-def _compared(case: Case) -> list[tuple[Finished, CompareResult]]:
-    return [(call, call.read(CompareResult)) for call in case.record.succeeded("compare")]
-
-
-def _decides(call: Finished, result: CompareResult, case: Case) -> Claim | TooFew:
+def _decides(compared: CallResult[CompareResult], case: Case) -> Claim | TooFew:
     """The claim of what was asked for: of a batch that confirms, in its family."""
+    found = compared.result.comparison
     if case.plan.search and case.plan.search.minimise == "mean":
-        return result.comparison.claims["mean"]
-    return confirmations(case.record).get(str(call.arguments["call"]), result.comparison.spread)
+        return found.claims["mean"]
+    return case.findings.confirmations.get(str(compared.call.arguments["call"]), found.spread)
 
 
 def _shows(claim: Claim | TooFew, case: Case) -> bool:
@@ -82,39 +53,36 @@ def _shows(claim: Claim | TooFew, case: Case) -> bool:
 
 def _confirmed(case: Case) -> Confirmed | None:
     """The best mitigation that an independent batch confirms; one with a price only where no other is confirmed."""
-    shown = [(call, result, _decides(call, result, case)) for call, result in _compared(case) if result.batch == 2]
-    proved = [one for one in shown if isinstance(one[2], Claim) and _shows(one[2], case)]
+    second = [(one, _decides(one, case)) for one in case.findings.ended(CompareResult) if one.result.batch == 2]
+    proved = [(one, claim) for one, claim in second if isinstance(claim, Claim) and _shows(claim, case)]
 
-    def order(one: tuple[Finished, CompareResult, Claim | TooFew]) -> tuple[bool, float]:
-        mean = one[1].comparison.described.ratio("mean").value
-        high = one[2].high if isinstance(one[2], Claim) else None
-        return mean is not None and costly(mean, case.subject.lower_is_better), high or 0.0
+    def order(one: tuple[CallResult[CompareResult], Claim]) -> tuple[bool, float]:
+        mean = one[0].result.comparison.described.ratio("mean").value
+        return mean is not None and costly(mean, case.subject.lower_is_better), one[1].high or 0.0
 
     if not proved:
         return None
-    call, result, claim = min(proved, key=order)
-    assert isinstance(claim, Claim)
-    applied = batches(result.mitigation, case.record)[-1].read(ApplyResult)
-    done = not case.plan.mitigation and reached(case.record, case.limits.target_ratio)
-    return Confirmed(
-        **_claimed(call, result, claim, case), command=applied.command, untried=() if done else case.no_time
-    )
+    compared, claim = min(proved, key=order)
+    applied = {batch.applied.mitigation: batch.applied for batch in case.findings.batches}[compared.result.mitigation]
+    done = not case.plan.mitigation and case.findings.reached(case.limits.target_ratio)
+    return Confirmed(**_claimed(compared, claim, case), command=applied.command, untried=() if done else case.no_time)
 
 
 def _observed(case: Case) -> Observed | None:
     """A later series is claimed to scatter less than the one before the change."""
-    for call, result in _compared(case):
-        spread = result.comparison.spread
-        if result.batch == 0 and isinstance(spread, Claim) and spread.direction == "less":
-            return Observed(**_claimed(call, result, spread, case))
+    for compared in case.findings.ended(CompareResult):
+        spread = compared.result.comparison.spread
+        if compared.result.batch == 0 and isinstance(spread, Claim) and spread.direction == "less":
+            return Observed(**_claimed(compared, spread, case))
     return None
 
 
-def _claimed(call: Finished, result: CompareResult, claim: Claim, case: Case) -> dict[str, Any]:
+def _claimed(compared: CallResult[CompareResult], claim: Claim, case: Case) -> dict[str, Any]:
+    call, result = compared
     known = case.knowledge.mitigations.get(result.mitigation)
     return {
         "mitigation": result.mitigation,
-        "values": values_of(case.record, case.plan) if case.plan.mitigation else {},
+        "values": case.findings.values_of(case.plan) if case.plan.mitigation else {},
         "claim": claim,
         **{
             name: other
@@ -127,7 +95,7 @@ def _claimed(call: Finished, result: CompareResult, claim: Claim, case: Case) ->
 
 
 def _unproved(case: Case) -> Remedy:
-    declined = _declined(case.record)
+    declined = _declined(case.findings)
     trials = list(_trials(case))
     undecided = tuple(one for one in trials if not one.refuted_by and _leaves_open(one))
     waiting = _waiting(case)
@@ -150,25 +118,23 @@ def _leaves_open(trial: TriedRemedy) -> bool:
 
 def _cut_short(case: Case) -> bool:
     """Tell whether the budget left a batch with fewer pairs than it was to have."""
-    both = ((call, call.read(ApplyResult)) for call in case.record.succeeded("apply_mitigation"))
     return any(
         one.pairs + one.failed < int(call.arguments["pairs"]) and not one.broke and not stopped_early(one.looks)
-        for call, one in both
+        for call, one in case.findings.ended(ApplyResult)
         if one.in_force
     )
 
 
 def _trials(case: Case) -> Iterator[TriedRemedy]:
     """Every mitigation that was compared, or that showed itself harmful before, in the order of the trials."""
-    harm, values = broken(case.record), values_of(case.record, case.plan) if case.plan.mitigation else {}
-    compared = _compared(case)
-    for key in dict.fromkeys((*(result.mitigation for _, result in compared), *harm)):
-        claims = [_decides(call, result, case) for call, result in compared if result.mitigation == key]
+    found, compared = case.findings, case.findings.ended(CompareResult)
+    harm, values = found.broken, found.values_of(case.plan) if case.plan.mitigation else {}
+    for key in dict.fromkeys((*(one.result.mitigation for one in compared), *harm)):
+        claims = [_decides(one, case) for one in compared if one.result.mitigation == key]
         less = any(_shows(claim, case) for claim in claims)
         last = claims[-1] if claims else None
         yield TriedRemedy(mitigation=key, values=values, claim=last, less=less, refuted_by=harm.get(key, ""))
-    screened = case.record.succeeded("screen_levels")
-    if screened and not compared and (none := _no_level(screened[-1].read(ScreenResult))):
+    if found.screened and not compared and (none := _no_level(found.screened)):
         yield TriedRemedy(mitigation=case.plan.mitigation, refuted_by=none)
 
 
@@ -186,27 +152,23 @@ def _waiting(case: Case) -> tuple[str, ...]:
     return tuple(key if batch == 1 else f"a second batch of {key}" for key, batch in sorted(case.applicable))
 
 
-def _declined(record: Record) -> tuple[str, ...]:
+def _declined(found: Findings) -> tuple[str, ...]:
     """Name what could be tried here and was not, since the user has said: no system change in this diagnosis."""
-    if not record.no_system:
+    if not found.record.no_system:
         return ()
-    offered = [one for call in record.succeeded("look_up") for one in call.read(LookUpResult).offered]
-    tried = {call.arguments.get("mitigation") for call in record.succeeded("apply_mitigation")}
-    refused = (one.mitigation for one in offered if changes_system(one.scope) and one.mitigation not in tried)
-    return tuple(dict.fromkeys(refused))
+    refused = (one.mitigation for one in found.offered if changes_system(one.scope))
+    return tuple(dict.fromkeys(key for key in refused if key not in found.applied))
 
 
 def _why_not_of_plan(case: Case) -> str:
     """Say what kept the chosen mitigation from being tried; empty where that was the budget."""
-    record = case.record
-    screened = record.succeeded("screen_levels")
-    if screened and (found := screened[-1].read(ScreenResult)).best is None:
-        return f"no level of {found.parameter} could be tried ({found.levels[0].dropped})"
-    applied = [one for call in record.succeeded("apply_mitigation") if not (one := call.read(ApplyResult)).in_force]
-    if applied:
+    screened = case.findings.screened
+    if screened and screened.best is None:
+        return f"no level of {screened.parameter} could be tried ({screened.levels[0].dropped})"
+    if applied := [one.applied for one in case.findings.batches if not one.applied.in_force]:
         return applied[-1].summary.rstrip(".")
     tools = ("apply_mitigation", "screen_levels", "apply_by_hand")
-    errors = [call for call in record.calls if call.tool in tools and call.error]
+    errors = [call for call in case.record.calls if call.tool in tools and call.error]
     why = errors[-1].error.rstrip(".") if errors else ""
     if any(call.tool == "apply_by_hand" for call in errors):
         return f"{case.plan.mitigation} is for a person to apply ({why}); go on with `vgo-agent try --after RUN`"
@@ -215,15 +177,12 @@ def _why_not_of_plan(case: Case) -> str:
 
 def _why_not(case: Case) -> str:
     """Say why a diagnosis compared no mitigation."""
-    record = case.record
+    found = case.findings
     if case.limits.allow == "none":
         return "--allow none forbids it"
-    errors = [call.error for call in record.calls if call.tool == "apply_mitigation" and call.error]
-    if errors:
-        return f"what was to be tried was refused ({errors[0].rstrip('.')})"
-    proofs = [call.read(ApplyResult) for call in record.succeeded("apply_mitigation")]
-    if proofs:
-        return proofs[0].summary.rstrip(".")
-    looked = [call.read(LookUpResult) for call in record.succeeded("look_up")]
-    reasons = [unmet for result in looked for candidate in result.candidates for unmet in candidate.unmet]
+    if found.refusals:
+        return f"what was to be tried was refused ({found.refusals[0].error.rstrip('.')})"
+    if found.batches:
+        return found.batches[0].applied.summary.rstrip(".")
+    reasons = [unmet for result in found.looked_up for one in result.candidates for unmet in one.unmet]
     return f"none can be tried here ({reasons[0].rstrip('.')})" if reasons else "none is known for what was found"

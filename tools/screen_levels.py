@@ -17,8 +17,8 @@ from .execution.series import Series
 from .experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.race import Elimination, Race, tabled
-from .failures import broken_by, expected_of
-from .look_up import busy_cpus, out_of_reach
+from .failures import broken_by
+from .look_up import out_of_reach
 from .mitigation.by_hand import command_line
 from .mitigation.parameters import with_values
 from .mitigation.preconditions import unmet
@@ -46,7 +46,7 @@ def run(arguments: ScreenArguments, case: Case) -> Outcome:
     """Prove each level once, then run rounds until one is left or the rounds are over."""
     changes = {level: _changed(arguments, level, case) for level in arguments.levels}
     refuse_unread(case)
-    bench, expected, source = case.measuring, expected_of(case.record), str(case.plan.file or "")
+    bench, expected, source = case.measuring, case.findings.expected, str(case.plan.file or "")
     bench.expect(expected)
     race = _race(arguments, case, expected)
     conditions = {level: Condition(name=level, mitigation=one, source=source) for level, one in changes.items()}
@@ -79,7 +79,7 @@ def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
     if mitigation is None or mitigation.apply is None:
         raise ToolError(f"{arguments.mitigation} is not a mitigation that the tool can apply.")
     if reasons := (
-        *unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
+        *unmet(mitigation.applies, case.machine, case.subject, case.findings.busy_cpus),
         *_unreachable(mitigation, case),
     ):
         raise ToolError(f"{mitigation.key} does not apply here: {reasons[0]}.")

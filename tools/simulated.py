@@ -15,6 +15,7 @@ from .base import ToolError
 from .case import Case
 from .claim import MARGIN, Claim, TooFew
 from .distortion import Distortion
+from .findings import Findings
 from .record import Record
 from .results import LookUpResult, ProfileResult
 from .statistics.ratio_test import FEWEST, Measure
@@ -101,9 +102,9 @@ def stumble(world: World, chance: random.Random) -> None:
         raise ToolError("No run ended well.")
 
 
-def shown(world: World, record: Record) -> tuple[Lead, ...]:
+def shown(world: World, findings: Findings) -> tuple[Lead, ...]:
     """What the layers of the last profile can show."""
-    second = len(record.succeeded("profile")) > 1
+    second = len(findings.profiles) > 1
     return tuple(lead for lead in world.leads if lead.heavy == second)
 
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from .findings import Findings
+from .findings import Batch, Findings
 from .plan import NO_PLAN, TrialPlan
-from .record import Finished, Record
+from .record import Record
+from .results import MeasureResult
 from .subject import Limits
 
 PROOF_RUNS = 4
@@ -24,19 +25,19 @@ def run_s(findings: Findings, mitigation: str = "") -> float:
     Known from the pairs of this mitigation, else of the others, else from the baseline. Where no clock ran, as over
     recorded runs, these are seconds of the program.
     """
-    baseline, plain_s = findings.record.latest("measure"), program_s(findings)
+    (call, measured), plain_s = findings.last(MeasureResult), program_s(findings)
     if not findings.record.clocked:
         return plain_s
-    applied = findings.record.succeeded("apply_mitigation")
-    own = [_each_s(call) for call in applied if call.arguments.get("mitigation") == mitigation]
-    seen = [each for each in own or map(_each_s, applied) if each]
-    return median(seen) if seen else max(baseline.took_s / _runs(findings), _alone_s(baseline, plain_s))
+    own = [_each_s(batch) for batch in findings.batches if batch.applied.mitigation == mitigation]
+    seen = [each for each in own or map(_each_s, findings.batches) if each]
+    alone_s = 0.0 if measured.hosts else plain_s  # a call that was cut off and went on took more
+    return median(seen) if seen else max(call.took_s / measured.started, alone_s)
 
 
 def program_s(findings: Findings) -> float:
     """Seconds of the program in one run of the baseline; 0 before it."""
-    runs = _runs(findings)
-    return findings.record.latest("measure").program_s / runs if runs else 0.0
+    runs = findings.measured.started if findings.measured else 0
+    return findings.last(MeasureResult).call.program_s / runs if runs else 0.0
 
 
 def proof_s(findings: Findings) -> float:
@@ -44,19 +45,9 @@ def proof_s(findings: Findings) -> float:
     return PROOF_RUNS * run_s(findings) if findings.record.clocked else 0.0
 
 
-def _runs(findings: Findings) -> int:
-    return findings.measured.started if findings.measured else 0
-
-
-def _each_s(call: Finished) -> float:
-    """Seconds of one run of the pairs of a call, its proof included; 0 where it has none."""
-    runs = 2 * int((call.result or {}).get("pairs", 0))
-    return max(call.took_s, _alone_s(call, call.program_s)) / runs if runs else 0.0
-
-
-def _alone_s(call: Finished, program_s: float) -> float:
-    """Seconds of the program where one run follows the other; a call that was cut off and went on took more."""
-    return 0.0 if (call.result or {}).get("hosts") else program_s
+def _each_s(batch: Batch) -> float:
+    """Seconds of one run of the pairs, the proof included; 0 where it has none."""
+    return max(batch.call.took_s, batch.call.program_s) / (2 * batch.applied.pairs) if batch.applied.pairs else 0.0
 
 
 SCALES = (1.0, 0.5, 2.0)

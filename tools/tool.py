@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from .base import Arguments, JsonArguments, Outcome, Result
 from .case import Case
-from .record import Record
+from .findings import Findings
 from .simulated import World
 from .situation import Choices, Situation, Suggestion, first
 
@@ -75,6 +75,6 @@ class Tool(ABC, Generic[A, R]):
         """What only the budget keeps from being done, in words: of what is legal now, and would be without an end."""
         return ()
 
-    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> R:
+    def simulate(self, world: World, found: Findings, arguments: JsonArguments, chance: random.Random) -> R:
         """What it would have said in a simulated world, by its arguments as JSON."""
         raise NotImplementedError(f"{self.name} is never legal in a simulated world")

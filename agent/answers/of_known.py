@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from ...knowledge.passages import KnowledgePassage, cited
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...tools.mitigation.preconditions import unmet
-from ...tools.ranking import RankedFactor
 from ..commands.alone import tried_here
 from ..planners.state import quoted
 from ..report.evidence import Evidence
@@ -77,9 +76,8 @@ def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
     """Say whether it could have been tried, by the machine and the program of this run."""
     name, key = names.of_mitigation(mitigation.key, evidence), mitigation.key
     candidate = evidence.candidates.get(key)
-    machine, subject = evidence.run.machine, evidence.run.subject
+    machine, subject, busy = evidence.run.machine, evidence.run.subject, evidence.busy_cpus
     by_tool, found, _ = tried_here(mitigation, machine, subject)
-    busy = evidence.profiled.busy_cpus if evidence.profiled else None
     reasons = candidate.unmet if candidate else (*found, *unmet(mitigation.applies, machine, subject, busy))
     sources = _sources((), key)
     if reasons:
@@ -186,14 +184,14 @@ def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[CitableFact, ...]:
 
 def _beyond(factor: KnownFactor, run: RunFacts) -> CitableFact | None:
     """Look behind the first of the ranking, which alone are listed."""
-    found = (one for one in _ranking(run) if one.factor == factor.key)
+    found = (one for one in run.evidence.factors if one.factor == factor.key)
     return next((ranked(one, run.evidence) for one in found), None)
 
 
 def _grouped(factor: KnownFactor, run: RunFacts) -> CitableFact | None:
     """Find its column among those that another one stands for."""
     evidence, known = run.evidence, run.evidence.run.knowledge
-    for group in _ranking(run):
+    for group in run.evidence.factors:
         if own := [name for name in group.members if factor.place(name)]:
             other = names.of_factor(group.factor, known).shown
             detail = f"{names.column(own[0], known)}, grouped with {other}, {numbers_of(group, evidence)}"
@@ -213,7 +211,3 @@ def _unranked(factor: KnownFactor, run: RunFacts) -> CitableFact:
             return stated("aside", name, detail, calls)
     kind = "not_ranked" if any(factor.place(column) for column in evidence.columns) else "unmeasured"
     return stated(kind, name, calls=calls)
-
-
-def _ranking(run: RunFacts) -> tuple[RankedFactor, ...]:
-    return tuple(run.evidence.ranking.factors) if run.evidence.ranking else ()

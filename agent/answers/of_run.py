@@ -140,8 +140,7 @@ def _factors(evidence: Evidence) -> Iterator[CitableFact]:
 
 def _where(evidence: Evidence) -> Iterator[CitableFact]:
     """Say in which states slow runs take more time, by the ledger of the profiled runs."""
-    ranking, calls = evidence.ranking, evidence.calls("rank_factors")[-1:]
-    found = ranking.ledger if ranking else None
+    found, calls = evidence.ledger, evidence.calls("rank_factors")[-1:]
     if found is None:
         yield stated("no_ledger", calls=evidence.calls("profile")[-1:] or (START,))
         return

@@ -9,13 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...tools.claim import Claim, Direction, word
-from ...tools.compare import confirmations
 from ...tools.comparison import Comparison, direction
 from ...tools.findings import Batch
 from ...tools.record import Finished
 from ...tools.results import LabelResult
 from ...tools.statistics.ratio_test import Measure
-from ...tools.trial_results import CompareResult
+from ...tools.trial_results import ByHandResult, CompareResult
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from ..report.mitigations import untried
@@ -70,7 +69,7 @@ def _class(size: int, labelled: LabelResult) -> str:
 
 def _purpose(call: Finished, evidence: Evidence) -> str:
     if call.tool == "apply_mitigation":
-        key = str(call.arguments.get("mitigation"))
+        key = call.mitigation
         return f"pairs with {key if key in evidence.run.knowledge.mitigations else quoted(key)}"
     return FOR.get(call.tool, call.tool)
 
@@ -165,21 +164,19 @@ def _outcome(last: Batch) -> str:
 
 def _confirmed(evidence: Evidence) -> set[str]:
     """Name what a second batch confirmed."""
-    family = confirmations(evidence.run.record)
-    shown = {call for call, claim in family.items() if direction(claim) == "less"}
-    return {batch.applied.mitigation for batch in evidence.batches if batch.call.call_id in shown}
+    second = (batch for batch in evidence.batches if batch.call.call_id in evidence.confirmations)
+    return {batch.applied.mitigation for batch in second if batch.claim and direction(batch.claim) == "less"}
 
 
 def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
     """Series that were made after a person had changed something."""
-    record = evidence.run.record
-    for call in record.succeeded("apply_by_hand"):
-        compared = [one for one in record.succeeded("compare") if one.arguments.get("call") == call.call_id]
-        found = compared[-1].read(CompareResult).comparison if compared else None
+    for call, applied in evidence.ended(ByHandResult):
+        compared = [one for one in evidence.ended(CompareResult) if one.call.arguments.get("call") == call.call_id]
+        found = compared[-1].result.comparison if compared else None
         better = found is not None and found.direction == "less"
         outcome = "by hand" if better else "by hand, not shown"
-        calls = (call.call_id, *(one.call_id for one in compared))
-        yield MitigationTrial(str(call.arguments["mitigation"]), outcome, calls, found)
+        calls = (call.call_id, *(one.call.call_id for one in compared))
+        yield MitigationTrial(applied.mitigation, outcome, calls, found)
 
 
 def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[CitableFact]:
@@ -221,13 +218,8 @@ def _levels(evidence: Evidence) -> Iterator[CitableFact]:
 
 def _untried(evidence: Evidence) -> Iterator[CitableFact]:
     calls = evidence.calls("look_up")
-    refusing = {
-        str(call.arguments.get("mitigation")): call.call_id
-        for call in evidence.run.record.calls
-        if call.tool == "apply_mitigation" and call.result is None
-    }
-    done = {batch.applied.mitigation for batch in evidence.batches}
-    reasons = {one.mitigation: one.error for one in evidence.refusals if one.mitigation not in done}
+    refusing = {one.mitigation: one.call_id for one in evidence.refusals}
+    reasons = {one.mitigation: one.error for one in evidence.refusals if one.mitigation not in evidence.applied}
     left = {one.candidate.mitigation: one.reason for one in untried(evidence)}
     reasons |= {key: reason for key, reason in left.items() if key not in reasons}
     for key, reason in list(reasons.items())[:MOST_UNTRIED]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...tools.case import changes_system
-from ...tools.compare import reached
 from ...tools.findings import Findings
 from ...tools.mitigation.parameters import with_values
 from ...tools.plan import NO_MORE, TrialPlan
@@ -56,10 +55,10 @@ def offer(run: Path, command: Asking) -> None:
 
 def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
     """Mitigations of the factors found that only a person can apply, while nothing is proved to help."""
-    if limits.allow == "none" or reached(record, 1.0):
+    found = Findings(record)
+    if limits.allow == "none" or found.reached(1.0):
         return ()
-    looked = [c for looked in Findings(record).looked_up for c in looked.candidates]
-    wanted = [c for c in looked if not (record.no_system and changes_system(c.scope))]
+    wanted = [c for c in found.candidates.values() if not (record.no_system and changes_system(c.scope))]
     by_hand = dict.fromkeys(c.mitigation for c in wanted if not c.automatic and not c.unmet)
     return tuple(by_hand)[: limits.max_mitigations]
 

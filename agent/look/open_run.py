@@ -75,7 +75,7 @@ class OpenRun(Fits):
     def _case_at(self, labelled: Labelled) -> Case:
         classes = RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))
         result = LabelResult(classes=classes, shape=self.shape, summary="")
-        call = Finished(CUT_CALL, "label", {"cut": labelled.classes.cut}, result.model_dump(mode="json"), {})
+        call = Finished.of(CUT_CALL, "label", {"cut": labelled.classes.cut}, result)
         return replace(self.case, record=replace(self.case.record, calls=(*self.case.record.calls, call)))
 
 
@@ -87,13 +87,14 @@ def open_run(path: Path) -> OpenRun | None:
     events = read(folder.transcript)
     start = next(iter(bodies(events, RunStart)), None)
     record = record_of(events, folder)
-    if start is None or not record.succeeded("profile"):
+    if start is None or not Findings(record).profiles:
         return None
     kept = KeptRecord(record.calls, record.store, record.reopened_s)
     knowledge = start.plan.known(load_knowledge())
     machine = Machine.model_validate_json(folder.get(start.machine))
-    subject, runs, labelled = start.subject, profiled(kept), Findings(kept).labelled
+    subject = start.subject
     case = Case(CUT_CALL, subject, start.limits, machine, knowledge, kept, plan=start.plan)
+    runs, labelled = profiled(case.findings), case.findings.labelled
     outcomes = PlottedOutcomes(runs.outcome, subject.unit, subject.name, subject.lower_is_better)
     cut = labelled.classes.cut if labelled else None
     return OpenRun(outcomes, describe(outcomes.values), cut, case, folder, runs)

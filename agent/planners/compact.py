@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...tools.claim import Claim, Direction, word
-from ...tools.compare import reached
 from ...tools.record import Record
 from ...tools.steps.apply_mitigation import open_candidates, turns
 from ...tools.trial_results import CompareResult
@@ -117,11 +116,10 @@ def line(view: View, listed: Menu) -> str:
 
 
 def _now(view: View, _: Menu) -> Words:
-    record, limits = view.record, view.limits
-    measured = {batch.call.arguments.get("mitigation") for batch in view.findings.batches}
+    record, limits, tried = view.record, view.limits, len(view.findings.applied)
     yield _count("spent", int(10 * record.spent_s / limits.budget_s))
-    yield _count("tried", len(measured))
-    yield _count("left", max(0, limits.max_mitigations - len(measured)))
+    yield _count("tried", tried)
+    yield _count("left", max(0, limits.max_mitigations - tried))
     yield _step("pays", view.affordable_pairs())
     yield ALLOWED[limits.allow]
     yield _count("errors", _failing(record))
@@ -188,7 +186,7 @@ def _factors(view: View, listed: Menu) -> Words:
 
 def _known(view: View, _: Menu) -> Words:
     looked = view.findings.looked_up
-    tried = {call.arguments.get("mitigation") for call in view.record.calls if call.tool == "apply_mitigation"}
+    tried = {call.mitigation for call in view.findings.called("apply_mitigation")}
     if not looked:
         yield "none"
     for one in looked[-MOST_LOOK_UPS:]:
@@ -228,11 +226,10 @@ def _try(view: View, listed: Menu) -> Words:
 
 
 def _seen(view: View, _: Menu) -> Words:
-    record, compared = view.record, view.findings.comparisons
-    calls = [call for call in record.calls if call.tool == "apply_mitigation"]
-    yield _count("failed", sum(call.result is None for call in calls))
+    compared = view.findings.comparisons
+    yield _count("failed", len(view.findings.refusals))
     yield _count("idle", sum(not batch.applied.in_force for batch in view.findings.batches))
-    if reached(record, view.limits.target_ratio):
+    if view.findings.reached(view.limits.target_ratio):
         yield "reached"
     for one in compared[-MOST_COMPARED:]:
         yield f"{DIRECTIONS[one.comparison.direction]}{one.batch}"

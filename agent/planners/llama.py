@@ -143,7 +143,5 @@ def _made_before(view: View, choice: Choice) -> bool:
 
     After a profile it says something else: its runs are labelled, explained and ranked anew.
     """
-    calls_made = view.record.calls
-    profiles = [nth for nth, call in enumerate(calls_made) if call.tool == "profile" and call.result is not None]
-    since = calls_made[profiles[-1] + 1 :] if profiles else calls_made
-    return any((call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in since)
+    made = view.findings.since_profile
+    return any((call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in made)

@@ -50,16 +50,14 @@ def state_text(view: View, listed: Menu, example: str, characters: int) -> str:
 
 
 def _told(view: View, listed: Menu, example: str, share: float) -> str:
-    steps, ranking = view.record.calls, view.findings.ranking
-    factors = ranking.factors if ranking else ()
+    steps, factors = view.record.calls, view.findings.factors
     candidates = open_candidates(view)
-    applied = {batch.call.arguments.get("mitigation") for batch in view.findings.batches}
     most_steps, most_factors = _most(MOST_STEPS, share), _most(MOST_FACTORS, share)
     most_candidates, most_choices = _most(MOST_CANDIDATES, share), _most(MOST_CHOICES, share)
     return render(
         "model/decide.txt.j2",
         spent=round(100 * min(1.0, view.record.spent_s / view.limits.budget_s)),
-        tried=len(applied),
+        tried=len(view.findings.applied),
         most_tried=view.limits.max_mitigations,
         steps=[_step(call) for call in steps[-most_steps:]],
         steps_cut=_cut(len(steps), most_steps, "earlier ones"),

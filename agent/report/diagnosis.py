@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from ...tools import document as doc
-from ...tools.remedies import broken, not_accepted
+from ...tools.remedies import not_accepted
 from ...tools.verdict import helpful, title
 from ...tools.verdict_words import headline
 from ..again import again
@@ -77,7 +77,7 @@ def _beside(evidence: Evidence) -> Iterator[str]:
     if proof and proof.promise:
         yield f"It changes what the program promises: {proof.promise}."
     said = headline(evidence.verdict)
-    if told := {key: broke for key, broke in broken(record).items() if broke not in said}:
+    if told := {key: broke for key, broke in evidence.broken.items() if broke not in said}:
         yield f"Refuted at once: {'; '.join(f'{key} {broke}' for key, broke in told.items())}."
     yield from failing.headline(evidence)
     for key, promise in not_accepted(record, evidence.run.knowledge).items():

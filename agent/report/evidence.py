@@ -12,7 +12,6 @@ from ...tools.candidates import ORDER
 from ...tools.claim import Claim
 from ...tools.findings import Batch, Findings
 from ...tools.hosts import Hosts
-from ...tools.ledger.ledger import Ledger
 from ...tools.ledger.split import SplitRuns, split_runs
 from ...tools.mpi.analyse import of_ranks
 from ...tools.mpi.rank_summary import Ranks
@@ -22,8 +21,7 @@ from ...tools.profiled import Profiled, profiled
 from ...tools.ranking import RankedFactor
 from ...tools.record import Finished
 from ...tools.row import RUNS
-from ...tools.run_table import RunTable
-from ...tools.verdict import Verdict, factors_found, helpful
+from ...tools.verdict import factors_found, helpful
 from ..record import FinishedRun
 
 
@@ -33,33 +31,16 @@ class Evidence(Findings):
 
     run: FinishedRun
 
-    @property
-    def verdict(self) -> Verdict:
-        """What was concluded."""
-        assert self.concluded is not None  # `gather` has refused a run without
-        return self.concluded.verdict
-
     @cached_property
     def columns(self) -> Mapping[str, Column]:
         """Every column that was read, as its layer described it then."""
-        return {column.name: column for call in self.measuring for column in self.table(call).columns}
-
-    @property
-    def measuring(self) -> tuple[Finished, ...]:
-        """Calls that left a table of runs."""
-        return tuple(call for call in self.run.record.calls if RUNS in call.artefacts)
-
-    @cached_property
-    def baseline(self) -> RunTable | None:
-        """Runs of the last measuring without layers."""
-        calls = [call for call in self.measuring if call.tool == "measure"]
-        return self.table(calls[-1]) if calls else None
+        return {column.name: column for call in self.measuring for column in self.record.runs(call).columns}
 
     @cached_property
     def seen(self) -> HostComparison | str | None:
         """The hosts compared, or why that cannot be done; None where all runs were made on one."""
         run = self.run
-        return seen(run.record, run.subject, run.limits) if run.subject.on and len(run.machine.hosts) > 1 else None
+        return seen(self, run.subject, run.limits) if run.subject.on and len(run.machine.hosts) > 1 else None
 
     @property
     def hosts(self) -> Hosts | None:
@@ -70,12 +51,7 @@ class Evidence(Findings):
     @cached_property
     def runs_explained(self) -> Profiled | None:
         """Runs with layers that stand, which were told slow from fast; None without a profile."""
-        return profiled(self.run.record) if self.profiles else None
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """Where the milliseconds of those runs went, if a layer told."""
-        return self.ranking.ledger if self.ranking else None
+        return profiled(self) if self.profiles else None
 
     @cached_property
     def split(self) -> SplitRuns | None:
@@ -151,15 +127,11 @@ class Evidence(Findings):
         """Runs in the table of one call; those of the warm-up and failed ones are among them."""
         return max(self.run.record.store.get(call.artefacts[RUNS]).count(b"\n") - 1, 0)
 
-    def table(self, call: Finished) -> RunTable:
-        """Read the runs of one call."""
-        return self.run.record.runs(call)
-
 
 def gather(run: FinishedRun) -> Evidence:
     """Take a run that has its verdict."""
     evidence = Evidence(run.record, run)
-    if evidence.concluded is None:
+    if not evidence.calls("conclude"):
         raise VgoError(f"{run.run_dir} has no verdict yet; go on with `vgo-agent resume {run.run_dir}`.")
     return evidence
 

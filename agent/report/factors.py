@@ -89,7 +89,7 @@ def classes(evidence: Evidence) -> Iterator[Section]:
     """Tell how slow and fast runs were told apart: the cut, the tree, the ranking."""
     told, ranking = cut(evidence), evidence.ranking
     fixed = f"{told} The cut was fixed before any counter was looked at." if told else ""
-    rows = [_ranked(factor, evidence) for factor in ranking.factors[:MOST_RANKED]] if ranking else []
+    rows = [_ranked(factor, evidence) for factor in evidence.factors[:MOST_RANKED]]
     aside = tuple(_set_aside(ranking)) if ranking else ()
     count = len(ranking.set_aside) if ranking else 0
     yield Section(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...tools.claim import Claim, in_a_word, interval, runs_needed
 from ...tools.machine import Machine
 from ...tools.mitigation.parameters import levels_of
-from ...tools.results import ConcludeResult, PredictResult
+from ...tools.results import PredictResult
 from ...tools.subject import Subject
 from ...tools.surface.cells import FEWEST
 from ...tools.sweep.inline import named_after
@@ -19,10 +19,10 @@ from ...tools.sweep.space import RESERVED
 from ...tools.verdict import Diagnosis, NotSought, NotVisible, Undecided, Verdict, helpful, left_for_time, undecided
 from ...tools.verdict_words import Openings, listed, next_steps
 from ..again import again
-from ..record import FinishedRun, bodies
+from ..record import bodies
 from ..transcript import RunStart
 from .evidence import Evidence
-from .mitigations import decided, suspects, untried
+from .mitigations import suspects, untried
 from .numbers import number, quantity
 from .tables import absent
 
@@ -152,11 +152,12 @@ IN_UNIT = ("sd", "mean", "median", "p95", "p99")
 """Responses of a surface that have the unit of the outcome."""
 
 
-def resume_command(run: FinishedRun) -> str:
+def resume_command(evidence: Evidence) -> str:
     """Give a run as much time again as it had, or as much as what is left may take."""
+    run = evidence.run
     asked_s = bodies(run.events, RunStart)[0].limits.budget_s if run.events else run.limits.budget_s
-    longest_s = max((call.took_s for call in run.record.calls if call.tool == "apply_mitigation"), default=0.0)
-    left = left_for_time(run.record.latest("conclude").read(ConcludeResult).verdict)
+    longest_s = max((call.took_s for call in evidence.called("apply_mitigation")), default=0.0)
+    left = left_for_time(evidence.verdict)
     more_s = max(asked_s, 10 * math.ceil(len(left) * longest_s / 10))
     return f"vgo-agent resume {shlex.quote(run.run_dir)} --budget {more_s:g}"
 
@@ -170,7 +171,7 @@ def _experiments(evidence: Evidence) -> Iterator[str]:
     """Going on, and what a drained host, a surface that was asked, a study of threads or a sweep would tell."""
     run, verdict, hosts = evidence.run, evidence.verdict, evidence.hosts
     if left := left_for_time(verdict):
-        yield f"Too little of the budget was left for {listed(left)}: `{resume_command(run)}` goes on from there."
+        yield f"Too little of the budget was left for {listed(left)}: `{resume_command(evidence)}` goes on from there."
     if hosts and hosts.drain:
         slow = ",".join(one.host for one in hosts.slow)
         yield (
@@ -224,7 +225,7 @@ def _openings(evidence: Evidence) -> Openings:
 def _best(evidence: Evidence) -> str:
     """Say which of what was tried left the least spread, if any left less by an amount that may matter."""
     batch = evidence.telling
-    claim = decided(batch, evidence) if batch else None
+    claim = batch.claim if batch else None
     if batch is None or not isinstance(claim, Claim):
         return ""
     name, left = batch.applied.mitigation, f"{interval(claim)} of the baseline's"

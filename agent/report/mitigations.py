@@ -10,7 +10,6 @@ from ...knowledge.schema import KnownFactor, Mitigation
 from ...tools.case import changes_system
 from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval
 from ...tools.claim import sentence as claim_sentence
-from ...tools.compare import confirmations, reached
 from ...tools.comparison import Comparison, claimed
 from ...tools.document import Block, Command, Figure, Listing, Note, Section, Table
 from ...tools.experiment.race import MEASURE_OF
@@ -69,7 +68,7 @@ def comparison(evidence: Evidence) -> Iterator[Section]:
     found, key = batch.compared.comparison, batch.applied.mitigation
     modes = f"{found.described.baseline_modes} → {found.described.other_modes}"
     alone = f"spread {_p(found.spread)}, mean {_p(found.claims['mean'])}"
-    claim = decided(batch, evidence) or found.spread
+    claim = batch.claim or found.spread
     yield Section(
         "Baseline and mitigated",
         (
@@ -182,7 +181,7 @@ def _batch(batch: Batch, evidence: Evidence) -> Section:
     return Section(
         f"{name_of(applied.mitigation, evidence)}, batch {applied.batch}: {_outcome(batch, evidence)}",
         (
-            _ratios(batch, evidence),
+            _ratios(batch),
             batch.compared.gained if batch.compared else "",
             *map(Note, applied.told),
             Section(
@@ -192,8 +191,8 @@ def _batch(batch: Batch, evidence: Evidence) -> Section:
     )
 
 
-def _ratios(batch: Batch, evidence: Evidence) -> str:
-    claim = decided(batch, evidence)
+def _ratios(batch: Batch) -> str:
+    claim = batch.claim
     if batch.compared is None or claim is None:
         return ""
     found, applied = batch.compared.comparison, batch.applied
@@ -226,14 +225,8 @@ def _outcome(batch: Batch, evidence: Evidence) -> str:
     if batch.compared is None:
         return "not compared"
     proved = ", confirmed" if batch is evidence.confirming else ""
-    claim, fails = decided(batch, evidence) or batch.compared.comparison.spread, batch.compared.failing
+    claim, fails = batch.claim or batch.compared.comparison.spread, batch.compared.failing
     return f"{in_a_word(claim)}{proved}{f'; {fails.words}' if fails else ''}"
-
-
-def decided(batch: Batch, evidence: Evidence) -> Claim | TooFew | None:
-    """Give the claim of the spread in a batch: of one that confirms, in its family."""
-    alone = batch.compared.comparison.spread if batch.compared else None
-    return confirmations(evidence.run.record).get(batch.call.call_id, alone)
 
 
 class Untried(NamedTuple):
@@ -245,12 +238,11 @@ class Untried(NamedTuple):
 
 def untried(evidence: Evidence) -> tuple[Untried, ...]:
     """Every mitigation of the factors looked up that no batch ran, with the reason."""
-    done = {batch.applied.mitigation for batch in evidence.batches}
     refused = {refusal.mitigation: refusal.error for refusal in evidence.refusals}
     return tuple(
         Untried(candidate, refused.get(key) or _reason(candidate, evidence))
         for key, candidate in evidence.candidates.items()
-        if key not in done
+        if key not in evidence.applied
     )
 
 
@@ -279,7 +271,7 @@ def _not_tried(left: Untried) -> Section:
 def _reason(candidate: Candidate, evidence: Evidence) -> str:
     if candidate.unmet:
         return "; ".join(candidate.unmet)
-    if candidate.automatic and not any(candidate in result.offered for result in evidence.looked_up):
+    if candidate.automatic and candidate not in evidence.offered:
         return "no counter points at its factor, of which only the first is tried"
     if not candidate.automatic:
         return "the tool cannot do it; a person can"
@@ -287,7 +279,7 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
         return "you wanted no system change in this diagnosis"
     if evidence.run.limits.allow == "none":
         return "--allow none forbids it"
-    if reached(evidence.run.record, evidence.run.limits.target_ratio):
+    if evidence.reached(evidence.run.limits.target_ratio):
         return "another mitigation reached the target before its turn"
     if (left := undecided(evidence.verdict)) and left.ended_by == "planner":
         return "the planner ended before its turn"
@@ -302,7 +294,7 @@ def suspects(evidence: Evidence) -> tuple[tuple[KnownFactor, Sequence[Mitigation
     factors = evidence.run.knowledge.factors.values()
     hidden = [factor for factor in factors if not any(map(factor.place, evidence.columns))]
     hidden.sort(key=lambda factor: (not factor.hidden, -factor.actionable))
-    seen = {batch.applied.mitigation for batch in evidence.batches}
+    seen = set(evidence.applied)
     found = ((factor, _ready(factor, evidence, seen)) for factor in hidden)
     return tuple(islice((one for one in found if one[1]), MOST_SUSPECTS))
 
@@ -310,10 +302,9 @@ def suspects(evidence: Evidence) -> tuple[tuple[KnownFactor, Sequence[Mitigation
 def _ready(factor: KnownFactor, evidence: Evidence, seen: set[str]) -> Sequence[Mitigation]:
     """Those that no suspect before has named; `seen` grows by them."""
     run = evidence.run
-    busy = evidence.profiled.busy_cpus if evidence.profiled else None
     known = (run.knowledge.mitigations[key] for key in factor.mitigations)
     fresh = [m for m in known if m.apply and m.key not in seen]
-    ready = [m for m in fresh if not unmet(m.applies, run.machine, run.subject, busy)][:MOST_TRIES]
+    ready = [m for m in fresh if not unmet(m.applies, run.machine, run.subject, evidence.busy_cpus)][:MOST_TRIES]
     seen |= {m.key for m in ready}
     return ready
 

@@ -54,7 +54,7 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
             "let the program wait for its children, or their work falls into later runs."
         )
     if measured.stopped_by == "run cap" and not measured.unusable:
-        asked = int(evidence.run.record.latest("measure").arguments.get("max_runs", limits.max_runs))
+        asked = int(evidence.last(MeasureResult).call.arguments.get("max_runs", limits.max_runs))
         cure = "raise --max-runs" if asked >= limits.max_runs else "the planner asked for no more"
         yield f"Measuring stopped at {asked} runs before {_goal(measured)}: {cure}."
     if measured.stopped_by == "time cap" and not measured.unusable:

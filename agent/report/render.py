@@ -9,6 +9,7 @@ from ...tools.document import illustrated
 from ...tools.findings import Batch
 from ...tools.mpi.rows import RANKS
 from ...tools.run_table import PairedOutcomes
+from ...tools.trial_results import ScreenResult
 from ..record import FinishedRun
 from ..render.html import html_page
 from ..render.markdown import markdown_page
@@ -78,14 +79,14 @@ def _order(evidence: Evidence) -> str:
 
 def _paired(batch: Batch, evidence: Evidence) -> PairedOutcomes:
     """The runs that were compared."""
-    return evidence.table(batch.call).paired(batch.applied.mitigation, block=batch.applied.block)
+    return evidence.record.runs(batch.call).paired(batch.applied.mitigation, block=batch.applied.block)
 
 
 def _levels(evidence: Evidence) -> str:
-    calls = evidence.run.record.succeeded("screen_levels")
-    if not calls or evidence.screened is None:
+    if evidence.screened is None:
         return ""
-    screened, table = evidence.screened, evidence.table(calls[-1])
+    call, screened = evidence.last(ScreenResult)
+    table = evidence.record.runs(call)
     outcomes = {level.level: table.outcome(level.level) for level in (screened.baseline, *screened.levels)}
     return levels_figure(outcomes, screened.best, screened.parameter, _axis(evidence))
 

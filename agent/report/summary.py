@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...tools.document import Command, Headline, Note, Table
-from ...tools.remedies import broken, not_accepted, values_of
+from ...tools.remedies import not_accepted
 from ...tools.verdict import confirmed, left_for_time, title, to_json
 from ...tools.verdict_words import headline
 from ..record import FinishedRun
@@ -29,7 +29,7 @@ def summary(run: FinishedRun) -> dict[str, Any]:
     return {
         "headline": headline(evidence.verdict),
         "verdict": to_json(evidence.verdict),
-        "broke": broken(run.record),
+        "broke": evidence.broken,
         "not_accepted": not_accepted(run.record, run.knowledge),
         "failures": [one.model_dump(mode="json") for one in evidence.measured.failures] if evidence.measured else [],
         "failing": found.failing.model_dump(mode="json") if (found := evidence.ranking) and found.failing else None,
@@ -37,7 +37,7 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         "baseline": _baseline(evidence),
         "gain": _gain(evidence),
         "runs": evidence.recorded_runs,
-        "resume": resume_command(run) if left_for_time(evidence.verdict) else None,
+        "resume": resume_command(evidence) if left_for_time(evidence.verdict) else None,
         "budget_s": run.limits.budget_s,
         "elapsed_s": run.record.spent_s,
         "spent_s": run.record.program_s,
@@ -102,7 +102,7 @@ def _trial(evidence: Evidence) -> dict[str, Any]:
     comparison = evidence.comparisons[-1].comparison if evidence.comparisons else None
     return {
         "mitigation": plan.mitigation,
-        "values": values_of(evidence.run.record, plan),
+        "values": evidence.values_of(plan),
         "by_hand": plan.by_hand,
         "after": plan.after or None,
         "in_force": last.applied.in_force if last else None,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...tools.document import Command, Document, Section, Table
 from ...tools.findings import Findings
-from ...tools.record import Finished, Record
+from ...tools.record import Record
 from ...tools.row import FIXED, RUNS
 from ...tools.trial_results import ApplyResult
 from ..record import FinishedRun
@@ -37,7 +37,9 @@ _MEANINGS = {
 
 def runs_csv(record: Record) -> bytes:
     """Join the tables of all measuring calls, one row a run; called after each of them, so no data frame is built."""
-    tables = [(call, *_split(record.store.get(call.artefacts[RUNS]))) for call in _measuring(record)]
+    findings = Findings(record)
+    tables = [(call, *_split(record.store.get(call.artefacts[RUNS]))) for call in findings.measuring]
+    blocks = {call.call_id: applied.block for call, applied in findings.ended(ApplyResult)}
     metrics = sorted({name for _, header, _ in tables for name in header} - set(FIXED))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -46,7 +48,7 @@ def runs_csv(record: Record) -> bytes:
         place = {name: index for index, name in enumerate(header)}
         source = [place.get(name) for name in (*FIXED, *metrics)]
         start = [call.call_id, call.tool, str(call.arguments.get("batch", ""))]
-        each = call.read(ApplyResult).block if call.tool == "apply_mitigation" else 1
+        each = blocks.get(call.call_id, 1)
         for row in rows:
             block = str(int(row[place["pair"]]) // each) if each > 1 else ""
             writer.writerow([*start, block, *("" if index is None else row[index] for index in source)])
@@ -91,10 +93,6 @@ _ROLES = (
 )
 
 
-def _measuring(record: Record) -> list[Finished]:
-    return [call for call in record.calls if RUNS in call.artefacts]
-
-
 def _split(table: bytes) -> tuple[list[str], list[list[str]]]:
     header, *rows = csv.reader(io.StringIO(table.decode()))
     return header, rows
@@ -107,7 +105,7 @@ def _columns(run: FinishedRun) -> Iterator[tuple[str, ...]]:
         words, its_unit = _MEANINGS[name]
         role = "outcome" if name == "outcome" else "setting"
         yield f"`{name}`", its_unit.format(unit=unit), role, "", words
-    headers = (_split(run.record.store.get(call.artefacts[RUNS]))[0] for call in _measuring(run.record))
+    headers = (_split(run.record.store.get(call.artefacts[RUNS]))[0] for call in Findings(run.record).measuring)
     read = {name for header in headers for name in header}
     left = read - set(FIXED)
     for layer in run.record.all_layers.values():

@@ -51,7 +51,7 @@ class Greedy:
 def _narrowed(view: View) -> Legal:
     called = {call.tool for call in view.record.calls} - set(SEVERAL)
     tools = {tool: choices for tool, choices in view.legal.tools.items() if tool not in {*called, LEFT_OUT}}
-    tried = any(call.tool == "apply_mitigation" for call in view.record.calls)
+    tried = view.findings.called("apply_mitigation")
     if slots := tools.pop(ApplyMitigationTool.name, ()):
         batches = tuple(choice for choice in slots[0].choices if choice[1] == 2 or not tried)
         tools |= {ApplyMitigationTool.name: (Slot(slots[0].names, batches),)} if batches else {}

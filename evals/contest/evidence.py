@@ -51,7 +51,7 @@ def _cited(evidence: Evidence, proof: Confirmed | None) -> Iterator[str]:
         batches = (batch for batch in evidence.batches if batch.applied.mitigation == proof.mitigation)
         grounds = [*evidence.calls("rank_factors")[-1:], *(batch.call.call_id for batch in batches), proof.comparison]
     elif evidence.measured and not (evidence.measured.steady or evidence.measured.unusable):
-        grounds = [call for tool in FINDING for call in evidence.calls(tool)]
+        grounds = [*evidence.calls(*FINDING)]
     yield from (f"the verdict rests on {call} and does not cite it" for call in grounds if call not in cited)
 
 
@@ -66,8 +66,8 @@ def _confirmed(proof: Confirmed, evidence: Evidence) -> Iterator[str]:
         yield f"{where} is batch {compared.batch} of {compared.mitigation}, not what is claimed"
     if proof.claim.direction != "less":
         yield f"the verdict claims a fall of the spread that is not less: {proof.claim}"
-    seconds = [one.call for one in evidence.batches if one.compared and one.compared.batch == 2]
-    arms = {call.call_id: arms_in(call, run.record) for call in seconds}
+    seconds = [one for one in evidence.batches if one.compared and one.compared.batch == 2]
+    arms = {one.call.call_id: arms_in(one, run.record) for one in seconds}
     if proof.claim != claims(arms, alpha=run.limits.alpha, seed=run.limits.seed).get(batch.call.call_id):
         yield f"the claim of the verdict is not that of {where} in the family of all confirmations"
     claimed = {"sd": proof.sd, "mean": proof.mean, "cv": proof.cv}

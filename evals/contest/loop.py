@@ -118,7 +118,7 @@ class Silent:
 def _told(one: Diagnosed) -> ContestAnswer:
     finished = one.finished
     evidence = gather(finished)
-    verdict, factors = evidence.verdict, evidence.ranking.factors if evidence.ranking else ()
+    verdict, factors = evidence.verdict, evidence.factors
     proof = confirmed(verdict)
     return _spent(one).model_copy(
         update={

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...agent.report.evidence import Evidence, unit
-from ...agent.report.mitigations import decided, name_of
+from ...agent.report.mitigations import name_of
 from ...tools.claim import Claim
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
@@ -123,7 +123,7 @@ def _section(report: str, title: str) -> str:
 def _verdict(evidence: Evidence, text: str, where: str) -> Passage:
     run, measured = evidence.run, evidence.measured
     first = [ranking.factors[0] for ranking in evidence.rankings if ranking.factors]
-    suspects = [one for ranking in evidence.rankings for one in ranking.factors if one.suspect]
+    suspects = [one for ranking in evidence.rankings for one in ranking.suspects]
     factors = [*first, *suspects, *filter(None, (evidence.slight,))]
     values = [LEVEL, run.limits.steady_cv, *(factor.auc for factor in factors)]
     values += [sum(ranking.clusters for ranking in evidence.rankings), sum(one.runs for one in evidence.profiles)]
@@ -131,7 +131,7 @@ def _verdict(evidence: Evidence, text: str, where: str) -> Passage:
     if measured:
         values += _given(measured.outcome.n, measured.outcome.mean, measured.outcome.sd, measured.outcome.cv)
     for batch in _told(evidence):
-        values += [*_pairs(batch), *_of_claims(batch, evidence)]
+        values += [*_pairs(batch), *_of_claims(batch)]
     p_values = [*(factor.p_value for factor in factors), *(ranking.p_value for ranking in evidence.rankings)]
     p_values += [proof.claim.p_value] if (proof := helpful(evidence.verdict)) else []
     return Passage(where, _unquoted(text, evidence), tuple(values), run.subject.unit, tuple(p_values))
@@ -148,9 +148,9 @@ def _told(evidence: Evidence) -> list[Batch]:
     return of_it[-1:] if len(keys) == 1 else []
 
 
-def _of_claims(batch: Batch, evidence: Evidence) -> list[float]:
+def _of_claims(batch: Batch) -> list[float]:
     """Numbers of all claims of a batch: alone, and of the spread in its family."""
-    made = [*(batch.compared.comparison.claims.values() if batch.compared else ()), decided(batch, evidence)]
+    made = [*(batch.compared.comparison.claims.values() if batch.compared else ()), batch.claim]
     return [value for claim in made if isinstance(claim, Claim) for value in _numbers(claim)]
 
 
@@ -203,7 +203,7 @@ def _mitigated(evidence: Evidence, text: str) -> Iterator[Passage]:
     counts = (LEVEL, batch.applied.batch, *_pairs(batch), described.baseline_modes, described.other_modes)
     above, *rows = text.split("\n| --- ")
     _, _, below = "".join(rows).partition("\n\n")
-    yield Passage("the comparison", f"{above}\n{below}", (*counts, *_of_claims(batch, evidence)), "", p_values)
+    yield Passage("the comparison", f"{above}\n{below}", (*counts, *_of_claims(batch)), "", p_values)
     cells = [line for line in text.splitlines() if line.startswith("| ")][2:]
     for ratio, line in zip(described.ratios, cells, strict=False):
         shown = claimed(ratio, comparison) or ratio
@@ -221,7 +221,7 @@ def _factor(evidence: Evidence, text: str) -> Iterator[Passage]:
 
 def _ranking(evidence: Evidence, text: str) -> Iterator[Passage]:
     rows = {row.split("`")[1]: row.split("|") for row in re.findall(r"^\| `.*", text, re.M)}
-    for factor in evidence.ranking.factors if evidence.ranking else ():
+    for factor in evidence.factors:
         if factor.column in rows:
             said = " | ".join(rows[factor.column][3:])
             known = (len(factor.members), factor.runs, *_strength(factor))
@@ -246,7 +246,7 @@ def _batches(evidence: Evidence, text: str) -> Iterator[Passage]:
             continue
         where = f"batch {batch.applied.batch} of {batch.applied.mitigation}"
         comparison = batch.compared.comparison
-        known = (batch.applied.batch, batch.applied.pairs, batch.applied.failed, *_of_claims(batch, evidence))
+        known = (batch.applied.batch, batch.applied.pairs, batch.applied.failed, *_of_claims(batch))
         heading = told.partition("\n")[0].rpartition(", batch")[2]
         line = "\n".join(re.findall(r"^Spread ratio .*", told, re.M))
         yield Passage(where, f"batch {heading}\n{line}", known, "", _p_values(comparison))

@@ -14,7 +14,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...layers.schema import Layer
 from ...tools.execution.samples import ITERATION, PREFIX, SAMPLES, layer_of
-from ...tools.results import ProfileResult
+from ...tools.findings import Findings
 from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
@@ -100,7 +100,7 @@ def _parts(recorder: Recorder, tried: Mapping[str, MitigationRecording]) -> Iter
     """The series in the order in which they are described; pairs keep only what tells of them."""
     workshop = recorder.workshop
     yield Part("baseline", None, workshop.rows("baseline"))
-    if workshop.record().succeeded("profile"):
+    if Findings(workshop.record()).profiled:
         yield Part("profile", None, workshop.rows("profile"))
     for key, one in tried.items():
         if one.trial is not None and one.trial.pairs:
@@ -120,7 +120,7 @@ def _layers(workshop: Workshop, parts: Sequence[Part]) -> dict[str, Layer]:
 
 
 def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, MitigationRecording]) -> Recording:
-    profiles = recorder.workshop.record().succeeded("profile")
+    profiled = Findings(recorder.workshop.record()).profiled
     return Recording(
         recorded=datetime.now(UTC).date(),
         version=version("vgo-agent"),
@@ -130,7 +130,7 @@ def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, Mitigatio
         profiling=Profiling(
             layers=kept.layers,
             unavailable=kept.unavailable,
-            absent=profiles[-1].read(ProfileResult).absent if profiles else {},
+            absent=profiled.absent if profiled else {},
         ),
         trials={key: one.trial for key, one in tried.items() if one.trial is not None},
         refused={key: one.refused for key, one in tried.items() if one.trial is None},

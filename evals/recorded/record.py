@@ -27,7 +27,7 @@ from ...tools.experiment.conditions import AS_GIVEN, AppliedConditions, Conditio
 from ...tools.experiment.schedules import block_of, pairs_in
 from ...tools.label import LabelArguments
 from ...tools.layers_here import LayerChoice, choose
-from ...tools.look_up import busy_cpus, meant_states
+from ...tools.look_up import meant_states
 from ...tools.machine import Machine
 from ...tools.measure import MeasureArguments
 from ...tools.profile import ProfileArguments
@@ -97,10 +97,10 @@ class Recorder:
                 self._fit(trial_s(bench, self.asked.subject), max(FEW, self._named(machine)))
             choice = self._chosen(bench, machine)
             case = self._case("baseline", machine, choice.layers, bench)
-            if not case.record.succeeded("measure"):
+            if not case.findings.measured:
                 self._call("baseline", MeasureArguments(max_runs=self.asked.runs, max_seconds=NO_END), case)
             case = self._case("profile", machine, choice.layers, bench)
-            if choice.layers and not case.record.succeeded("profile"):
+            if choice.layers and not case.findings.profiled:
                 arguments = ProfileArguments(layers=choice.layers, runs=self.asked.runs, max_seconds=NO_END)
                 self._call("profile", arguments, case)
 
@@ -120,7 +120,7 @@ class Recorder:
             for tool, arguments in ((TOOLS["label"], LabelArguments()), (TOOLS["rank_factors"], RankArguments())):
                 outcome = tool.run(arguments, case)
                 self.lines.say(f"  {outcome.result.summary}")
-                calls.append(Finished(tool.name, tool.name, {}, outcome.result.model_dump(mode="json"), {}))
+                calls.append(Finished.of(tool.name, tool.name, {}, outcome.result))
                 case = replace(case, record=Record(tuple(calls), case.record.store))
         except ToolError as error:
             self.lines.say(f"  no factor is looked for: {error}")
@@ -131,7 +131,7 @@ class Recorder:
     def try_all(self) -> None:
         """Record the pairs of every mitigation that is wanted, can be had and is not there yet."""
         ranking = self.ranking
-        found = tuple(factor for factor in ranking.factors if factor.suspect) if ranking else ()
+        found = ranking.suspects if ranking else ()
         kept = self.workshop.surveyed()
         assert kept is not None
         blind = untold(self._case("rank", kept.machine, ()), ranking.uncounted if ranking else ())
@@ -152,7 +152,7 @@ class Recorder:
 
     def _possible(self, every: Sequence[Mitigation], case: Case, tried: Container[str]) -> list[Mitigation]:
         """Leave out what cannot be had here, before the time is divided; tell it in one line a reason."""
-        whys = {one.key: self._why_not(one, case.machine, busy_cpus(case)) for one in every}
+        whys = {one.key: self._why_not(one, case.machine, case.findings.busy_cpus) for one in every}
         for why in dict.fromkeys(filter(None, whys.values())):
             keys = [key for key, reason in whys.items() if reason == why]
             self.lines.say(f"left out, {why}: {', '.join(keys)}")
@@ -182,7 +182,7 @@ class Recorder:
 
     def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> MitigationRecording:
         """Apply, prove, run the pairs, put everything back."""
-        beside = companions(case.record, columns, bool(meant_states(mitigation.key, case)))
+        beside = companions(case.findings, columns, bool(meant_states(mitigation.key, case)))
         layers = tuple(spec for spec in beside if spec in case.record.all_layers)  # only those can be read back
         block = block_of(self.asked.pairs // BATCHES, mitigation.interleavable)
         planned = pairs_in(self.asked.pairs, block)

@@ -79,8 +79,7 @@ def wanted(
 
 def visible(ranking: RankResult | None, known: Knowledge) -> dict[str, float]:
     """Name the factors that may make runs slow, by what was profiled: most important first, with their AUC."""
-    found = [factor for factor in ranking.factors if factor.suspect] if ranking else []
-    return {one.factor: one.auc for one in found if one.factor in known.factors}
+    return {one.factor: one.auc for one in (ranking.suspects if ranking else ()) if one.factor in known.factors}
 
 
 def obstacles(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from ...agent.planners.base import Choice, Planner, View, view_of
 from ...tools.base import ToolError
+from ...tools.findings import Findings
 from ...tools.record import NO_FILES, Finished, Record
 from ...tools.registry import TOOLS
-from ...tools.results import ConcludeResult
 from ...tools.simulated import World
 from ...tools.verdict import confirmed, title
-from .world import HELPS, Made
+from .world import HELPS
 
 MOST_DECISIONS = 60
 
@@ -70,14 +70,14 @@ def _called(world: World, view: View, choice: Choice) -> Finished:
         return Finished(call_id, choice.tool, arguments, None, {}, f"{ILLEGAL}{error}")
     chance = world.chance(f"{call_id}:{choice.tool}")
     try:
-        made = TOOLS[choice.tool].simulate(world, view.record, said, chance)
-        return Made.of(call_id, choice.tool, arguments, made)
+        made = TOOLS[choice.tool].simulate(world, view.findings, said, chance)
+        return Finished.of(call_id, choice.tool, arguments, made)
     except ToolError as error:
         return Finished(call_id, choice.tool, arguments, None, {}, str(error))
 
 
 def _ended(world: World, record: Record) -> DiagnosisOutcome:
-    verdict = record.latest("conclude").read(ConcludeResult).verdict
+    verdict = Findings(record).verdict
     proof = confirmed(verdict)
     claimed = proof.mitigation if proof else ""
     said = [(call.tool, repr(sorted(call.arguments.items()))) for call in record.calls]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge, load
-from ...tools.base import Result, ToolError
+from ...tools.base import ToolError
 from ...tools.case import Case
 from ...tools.look_up import LookUpArguments, run, uncounted
 from ...tools.machine import GroupPlace, Machine
@@ -18,24 +18,6 @@ from ...tools.record import NO_FILES, Finished, Record
 from ...tools.results import LookUpResult
 from ...tools.simulated import HEAVY, Lead, World, WorldKind, profiled
 from ...tools.subject import Allow, Limits, Subject
-
-R = TypeVar("R", bound=Result)
-
-
-@dataclass(frozen=True)
-class Made(Finished):
-    """A finished call that keeps its result as it was made, so that reading it again costs nothing."""
-
-    made: Result | None = None
-
-    @classmethod
-    def of(cls, call_id: str, tool: str, arguments: Mapping[str, Any], made: Result) -> Made:
-        """End a call with a result."""
-        return cls(call_id, tool, arguments, made.model_dump(mode="json"), {}, made=made)
-
-    def read(self, kind: type[R]) -> R:
-        """Give it as it was made."""
-        return self.made if isinstance(self.made, kind) else super().read(kind)
 
 
 class MachineKind(NamedTuple):
@@ -136,7 +118,7 @@ def without_counters(place: int, busy_cpus: float) -> tuple[str, ...]:
 
 
 def _profiled_at(place: int, busy_cpus: float) -> Case:
-    seen: Finished = Made.of("c002", "profile", {}, profiled(("process",), (), 100, 1.0, busy_cpus, ""))
+    seen = Finished.of("c002", "profile", {}, profiled(("process",), (), 100, 1.0, busy_cpus, ""))
     return case_at(place, Limits(), Record((seen,), NO_FILES))
 
 

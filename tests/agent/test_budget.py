@@ -46,8 +46,8 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.progress import ProgressEvent
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.execution.trial import try_once
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.record import Record
-from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 from vgo_agent.tools.verdict import confirmed, from_json, left_for_time
@@ -120,7 +120,7 @@ def test_no_block_is_begun_that_does_not_fit_and_what_was_left_is_named(tmp_path
         built.run(Silent().approve)
         events = built.transcript.events
         record = record_of(events, built.store)
-    verdict = record.latest("conclude").read(ConcludeResult).verdict
+    verdict = Findings(record).verdict
     assert elapsed_s(events) <= 75.0
     assert left_for_time(verdict)
     if not confirmed(verdict):
@@ -136,7 +136,7 @@ def test_a_run_that_has_room_names_nothing(tmp_path):
     with loop(tmp_path, 0.01, budget_s=1e6, max_runs=40, max_mitigations=1) as built:
         built.run(Silent().approve)
         record = record_of(built.transcript.events, built.store)
-    assert left_for_time(record.latest("conclude").read(ConcludeResult).verdict) == ()
+    assert left_for_time(Findings(record).verdict) == ()
 
 
 def recorded(run_s: float, took_s: float, **limits: Any) -> tuple[Record, Limits]:

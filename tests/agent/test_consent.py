@@ -24,8 +24,8 @@ from vgo_agent.evals.recorded.bench import RecordedBench
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import changes_system
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.plan import NO_MORE
-from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.steps.apply_mitigation import open_candidates
 from vgo_agent.tools.verdict_words import headline
 
@@ -208,7 +208,7 @@ def test_no_system_change_at_all_asks_once_offers_no_more_and_is_named_in_the_ve
     known = load().mitigations
     tried = [one.arguments["mitigation"] for one in bodies(after, Decision) if one.tool == "apply_mitigation"]
     assert tried and all(known[key].scope == "process" for key in tried)
-    reason = headline(record.latest("conclude").read(ConcludeResult).verdict)
+    reason = headline(Findings(record).verdict)
     assert "; not tried, since you wanted no system change: " in reason
     assert str(who.asked[0]["key"]) in reason
 

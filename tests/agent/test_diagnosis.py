@@ -12,6 +12,7 @@ import pytest
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Decision, ToolEnd, ToolStart, read
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.ranking import RankResult
 
 FAULTS = """
@@ -52,7 +53,7 @@ def test_the_answer_is_one_object_with_the_promised_keys(finished):
 
 def test_the_planted_factor_is_found(finished):
     run, answer = finished
-    ranked = record_of(read(run / "transcript.jsonl"), RunFolder(run)).latest("rank_factors").read(RankResult)
+    ranked = Findings(record_of(read(run / "transcript.jsonl"), RunFolder(run))).last(RankResult).result
     visible = {factor.factor for factor in ranked.factors if factor.visible}
     # On a busy machine there is a second cause, and the answer names the one that a mitigation lowered.
     assert "page_faults" in visible

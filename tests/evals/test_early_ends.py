@@ -28,7 +28,7 @@ class Hasty:
     name: str = "hasty"
 
     def choose(self, view: View) -> Choice:
-        if view.record.succeeded(self.last):
+        if view.findings.calls(self.last):
             return Choice("conclude", {}, "enough")
         choice = Rules().choose(view)
         if choice.tool != "measure":

@@ -20,8 +20,9 @@ from vgo_agent.evals.contest.evidence import misquoted, problems
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.passages import NUMBER, Passage, passages, unfounded
 from vgo_agent.evals.recorded.recorded_case import read_case
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.record import Record
-from vgo_agent.tools.results import ConcludeResult
+from vgo_agent.tools.trial_results import CompareResult
 from vgo_agent.tools.verdict import (
     Explained,
     Verdict,
@@ -93,7 +94,7 @@ def with_verdict(run: FinishedRun, verdict: Verdict) -> FinishedRun:
 
 
 def said_of(run: FinishedRun) -> Any:
-    return run.record.latest("conclude").read(ConcludeResult).verdict
+    return Findings(run.record).verdict
 
 
 def with_remedy(run: FinishedRun, **other: Any) -> FinishedRun:
@@ -160,7 +161,7 @@ def test_one_cited_event_that_is_another_makes_the_evidence_fall(runs: Runs, ver
 
 def test_the_batch_that_chose_a_mitigation_does_not_confirm_it(runs: Runs) -> None:
     run = runs["confirmed"]
-    first, second = run.record.succeeded("compare")[-2:]
+    first, second = (ended.call for ended in Findings(run.record).ended(CompareResult)[-2:])
     found = " ".join(problems(with_remedy(run, comparison=first.call_id)))
     assert f"{first.call_id} is batch 1 of glibc_hugetlb, not what is claimed" in found
     assert f"the sd of the verdict is not that of {first.call_id}" in found

@@ -27,7 +27,7 @@ from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.tools.base import Arguments, Outcome, Result
 from vgo_agent.tools.case import Case
-from vgo_agent.tools.record import Record
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.simulated import World
 from vgo_agent.tools.situation import Choices, Situation, Slot
@@ -49,7 +49,7 @@ class LagResult(Result):
 
 
 def correlated(arguments: LagArguments, case: Case) -> Outcome:
-    outcome = case.record.runs(case.record.latest("measure")).outcome()
+    outcome = case.findings.steady_outcomes
     found = float(np.corrcoef(outcome[arguments.lag :], outcome[: -arguments.lag])[0, 1])
     return Outcome(LagResult(correlation=found, summary=f"Runs {arguments.lag} apart correlate by {found:.3f}."))
 
@@ -60,10 +60,10 @@ class Autocorrelate(Tool[LagArguments, LagResult], run=correlated):
     why = "nothing else is left: do neighbours resemble each other?"
 
     def legal(self, situation: Situation) -> Choices | None:
-        called = bool(situation.record.succeeded("autocorrelate"))
+        called = bool(situation.findings.calls("autocorrelate"))
         return (Slot(("lag",), ((1,), (2,))),) if situation.findings.measured and not called else None
 
-    def simulate(self, _: World, __: Record, arguments: Mapping[str, Any], chance: random.Random) -> LagResult:
+    def simulate(self, _: World, __: Findings, arguments: Mapping[str, Any], chance: random.Random) -> LagResult:
         return LagResult(correlation=chance.uniform(-1, 1), summary=f"Runs {arguments['lag']} apart correlate.")
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Case
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.look_up import LookUpArguments, run
-from vgo_agent.tools.ranking import RankResult
 from vgo_agent.tools.results import LookUpResult
 
 from ..agent.report.conftest import invisible, mitigated
@@ -27,7 +27,7 @@ def looked_up(factor, **more_ms):
         for call in made.record.calls
     ]
     record = dataclasses.replace(made.record, calls=tuple(calls))
-    assert record.latest("rank_factors").read(RankResult).ledger is not None
+    assert Findings(record).ledger is not None
     case = Case("c", made.subject, made.limits, made.machine, KNOWN, record)
     return found_in(factor, case)
 

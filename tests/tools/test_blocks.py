@@ -8,6 +8,7 @@ import pytest
 
 from vgo_agent.agent.legal import legal
 from vgo_agent.tools.base import ToolError
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.profiled import companions
 from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.situation import Slot
@@ -99,8 +100,8 @@ def test_layers_that_were_set_aside_leave_no_column_and_no_run():
     assert found.factors[0].runs == 80
     assert "calls" not in [factor.column for factor in found.factors]
     assert found.set_aside["calls"] == "layer set aside: it shifts the mean by +90 %"
-    assert companions(made.record, ["faults", "calls"]) == LIGHT
-    assert companions(made.record, ["nothing"]) == ()
+    assert companions(Findings(made.record), ["faults", "calls"]) == LIGHT
+    assert companions(Findings(made.record), ["nothing"]) == ()
 
 
 def test_when_every_layer_is_set_aside_there_is_nothing_to_label():
@@ -108,7 +109,7 @@ def test_when_every_layer_is_set_aside_there_is_nothing_to_label():
     made.profile(runs_with(6, lambda rng, slow, on: {"faults": 1.0}, (LIGHT,)), aside={LIGHT: "too much"})
     with pytest.raises(ToolError, match="set aside"):
         made.call("label")
-    assert companions(made.record, ["faults"]) == ()
+    assert companions(Findings(made.record), ["faults"]) == ()
 
 
 @pytest.mark.parametrize("on", [(LIGHT, HEAVY), (LIGHT,)])
@@ -181,7 +182,7 @@ def test_a_second_look_has_what_the_first_left_of_alpha():
     made.profile(runs_with(11, cells, (("strace",),)))
     second = made.ranked()
     assert (first.look, first.look_share, second.look, second.look_share) == (1, 0.8, 2, 0.2)
-    assert companions(made.record, ["faults", "calls"]) == ("process",), "strace is heavy"
+    assert companions(Findings(made.record), ["faults", "calls"]) == ("process",), "strace is heavy"
 
 
 def test_labels_of_another_profile_are_refused():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vgo_agent.layers.schema import Layer
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.many import FLEET
 from vgo_agent.tools.profiled import profiled
 from vgo_agent.tools.results import LabelResult
@@ -30,9 +31,9 @@ def made(factor: float) -> Profiled:
 @pytest.mark.parametrize("factor", [1.0, 5.0, 100.0])
 def test_a_slower_host_has_its_slow_runs_where_the_other_has(factor):
     one = made(factor)
-    runs = profiled(one.record)
+    runs = profiled(Findings(one.record))
     assert runs.of_hosts and runs.outcome.min() > 0
-    alike = profiled(made(1.0).record).outcome
+    alike = profiled(Findings(made(1.0).record)).outcome
     np.testing.assert_allclose(runs.outcome / np.median(runs.outcome), alike / np.median(alike), rtol=0.05)
     labelled = one.call("label")
     assert isinstance(labelled, LabelResult)

@@ -12,8 +12,8 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...layers.launcher import HOST
 from ..analysis.analysis import AnalysisOptions
+from ..findings import Findings
 from ..hosts import MARGIN
-from ..record import Record
 from ..recorded.design import designs
 from ..recorded.formats.vgo import counted, measured
 from ..recorded.recorded import ColumnOptions, Observations, RecordedRuns
@@ -32,12 +32,12 @@ class HostComparison(NamedTuple):
     nodes: Nodes
 
 
-def seen(record: Record, subject: Subject, limits: Limits) -> HostComparison | str:
+def seen(findings: Findings, subject: Subject, limits: Limits) -> HostComparison | str:
     """Compare the hosts by the last profile, else by the baseline; a sentence where that cannot be done."""
-    calls = record.succeeded("profile") or record.succeeded("measure")
+    calls, record = findings.calls("profile") or findings.calls("measure"), findings.record
     if not calls:
         return "No run was measured."
-    call = calls[-1]
+    call = record.call(calls[-1])
     layers = record.layers(call)
     source = io.BytesIO(record.store.get(call.artefacts[RUNS]))
     texts = {column.name: pl.String for layer in layers.values() for column in layer.columns if column.type == "text"}

@@ -16,8 +16,7 @@ class ApplyByHandTool(Tool[ByHandArguments, ByHandResult], run=run, title="By ha
     def legal(self, situation: Situation) -> Choices | None:
         """Once, where the user plans it so."""
         measured, plan = situation.findings.measured, situation.plan
-        asked = any(call.tool == "apply_by_hand" for call in situation.record.calls)
-        if not plan.by_hand or asked or measured is None or measured.unusable:
+        if not plan.by_hand or situation.findings.called("apply_by_hand") or measured is None or measured.unusable:
             return None
         # As many runs as the baseline had, so that neither arm is the weak one.
         runs = plan.pairs or max(2, measured.started)

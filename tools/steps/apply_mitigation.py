@@ -12,15 +12,12 @@ from ..case import changes_system
 from ..comparison import below, direction
 from ..findings import Findings
 from ..mitigation.checks import Check
-from ..record import Record
-from ..remedies import chosen_values
 from ..results import Candidate
 from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
 from ..statistics.ratio_test import FEWEST, bounds
 from ..tool import Tool
 from ..trial_results import ApplyResult, InterimLook
-from .compare import uncompared
 from .look_up import LookUpTool
 from .screen_levels import left_to_screen
 
@@ -52,22 +49,17 @@ def turns(findings: Findings) -> dict[str, TrialTurn]:
 def open_candidates(situation: Situation) -> list[Candidate]:
     """Mitigations that can be tried here and have not been, in the order of the look-ups."""
     findings, limits = situation.findings, situation.limits
-    measured = {batch.call.arguments.get("mitigation") for batch in findings.batches}
-    if limits.allow == "none" or len(measured) >= limits.max_mitigations:
+    if limits.allow == "none" or len(findings.applied) >= limits.max_mitigations:
         return []
-    ready = {c.mitigation: c for c in _offered(findings) if c.mitigation not in findings.tried}
+    ready = {c.mitigation: c for c in findings.offered if c.mitigation not in findings.tried}
     return [c for c in ready.values() if not (situation.record.no_system and changes_system(c.scope))]
-
-
-def _offered(findings: Findings) -> list[Candidate]:
-    return [candidate for looked in findings.looked_up for candidate in looked.offered]
 
 
 def _wanted(situation: Situation) -> list[tuple[str, int]]:
     """(mitigation, batch), whatever they cost."""
     findings, no_system = situation.findings, situation.record.no_system
-    second = {str(c.arguments.get("mitigation")) for c in findings.trials if c.arguments.get("batch") == 2}
-    refused = {c.mitigation for c in _offered(findings) if no_system and changes_system(c.scope)}
+    second = {c.mitigation for c in findings.trials if c.arguments.get("batch") == 2}
+    refused = {c.mitigation for c in findings.offered if no_system and changes_system(c.scope)}
     confirm = [(key, 2) for key in _promising(findings) if key not in second | refused]
     return confirm + [(candidate.mitigation, 1) for candidate in open_candidates(situation)]
 
@@ -80,15 +72,14 @@ def _promising(findings: Findings) -> list[str]:
 def _planned(situation: Situation) -> Choices | None:
     """The mitigation that the user chose, after a profile and the search for a level."""
     findings, plan = situation.findings, situation.plan
-    profiled = any(call.tool == "profile" for call in situation.record.calls)
-    ready = findings.measured and not findings.measured.unusable and profiled and not plan.by_hand
-    if not ready or uncompared(findings) or not situation.time_left or left_to_screen(situation):
+    usable = findings.measured and not findings.measured.unusable
+    ready = usable and findings.called("profile") and not plan.by_hand
+    if not ready or findings.uncompared or not situation.time_left or left_to_screen(situation):
         return None
     batch, least = _planned_batch(situation), min(plan.pairs or FEWEST, FEWEST)
     if batch is None or situation.affordable_pairs(plan.mitigation) < least:
         return None
-    values = chosen_values(situation.record, plan) or dict(plan.values)
-    return Slot(("mitigation", "batch"), ((plan.mitigation, batch),)), Slot(("values",), ((values,),))
+    return Slot(("mitigation", "batch"), ((plan.mitigation, batch),)), Slot(("values",), ((findings.values_of(plan),),))
 
 
 def _planned_batch(situation: Situation) -> int | None:
@@ -96,7 +87,7 @@ def _planned_batch(situation: Situation) -> int | None:
     findings, plan = situation.findings, situation.plan
     tried = [call.arguments.get("batch", 1) for call in findings.trials]
     if plan.search:
-        return None if tried or not chosen_values(situation.record, plan) else 2
+        return None if tried or not findings.screened or findings.screened.best is None else 2
     if not tried:
         return 1
     return 2 if _promising(findings) and 2 not in tried else None
@@ -109,7 +100,7 @@ def _suggested(situation: Situation, mitigation: str, batch: int, why: str) -> S
 def _leaves_factor(situation: Situation) -> bool:
     """Tell whether the first mitigations of a factor did not help, while another factor waits."""
     looked = situation.findings.looked_up
-    called = {call.arguments.get("mitigation") for call in situation.record.calls if call.tool == "apply_mitigation"}
+    called = {call.mitigation for call in situation.findings.called("apply_mitigation")}
     offered = {c.mitigation for c in looked[-1].candidates} if looked else set()
     return len(offered & called) >= PER_FACTOR and LookUpTool().legal(situation) is not None
 
@@ -173,7 +164,7 @@ class ApplyMitigationTool(Tool[ApplyArguments, ApplyResult], run=run, title="Try
         left = [one for one in more[0].choices if not now or one not in now[0].choices]
         return tuple(key if batch == 1 else f"a second batch of {key}" for key, batch in left)
 
-    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> ApplyResult:
+    def simulate(self, world: World, found: Findings, arguments: JsonArguments, chance: random.Random) -> ApplyResult:
         """Apply and run pairs: all that were asked for, or half of them where those show it."""
         stumble(world, chance)
         key, batch, pairs = str(arguments["mitigation"]), int(arguments.get("batch", 1)), int(arguments["pairs"])

@@ -12,7 +12,6 @@ from ..claim import Claim, TooFew
 from ..compare import CompareArguments, run
 from ..comparison import Comparison
 from ..findings import Findings
-from ..record import Record
 from ..simulated import World, drawn_claim, summary_of
 from ..situation import Choices, Situation, Slot
 from ..statistics.comparison.bootstrap import BootstrapRatio
@@ -20,15 +19,7 @@ from ..statistics.comparison.description import Description
 from ..statistics.comparison.resampling import Statistic
 from ..statistics.ratio_test import Measure, holm_steps
 from ..tool import Tool
-from ..trial_results import ApplyResult, CompareResult
-
-
-def uncompared(findings: Findings) -> tuple[str, ...]:
-    """Batches in force that the program bore, and series by hand, that no comparison has looked at."""
-    record = findings.record
-    done = {str(call.arguments.get("call")) for call in record.calls if call.tool == "compare"}
-    sound = (batch.call for batch in findings.batches if batch.applied.in_force and not batch.applied.broke)
-    return tuple(call.call_id for call in (*sound, *record.succeeded("apply_by_hand")) if call.call_id not in done)
+from ..trial_results import CompareResult
 
 
 def _comparison(world: World, truth: float, pairs: int, alpha: float, chance: random.Random) -> Comparison:
@@ -60,11 +51,11 @@ def _comparison(world: World, truth: float, pairs: int, alpha: float, chance: ra
     return Comparison(described=described, claims=made)
 
 
-def _family(record: Record, call: str, last: Comparison, world: World) -> dict[str, Claim | TooFew]:
+def _family(findings: Findings, call: str, last: Comparison, world: World) -> dict[str, Claim | TooFew]:
     """Widen the claims of all batches that confirm to the level of their step (Holm)."""
-    both = ((str(one.arguments["call"]), one.read(CompareResult)) for one in record.succeeded("compare"))
-    alone = {name: one.comparison.spread for name, one in both if one.batch == 2} | {call: last.spread}
-    left = {name: record.call(name).read(ApplyResult).left for name in alone}
+    second = {batch.call.call_id: batch for batch in findings.batches if batch.applied.batch == 2}
+    alone = {key: one.compared.comparison.spread for key, one in second.items() if one.compared} | {call: last.spread}
+    left = {name: second[name].applied.left for name in alone}
     made = {name: one for name, one in alone.items() if isinstance(one, Claim)}
     steps = holm_steps({name: one.p_value / left[name] for name, one in made.items()}, world.limits.alpha)
     return alone | {name: _widened(one, steps[name] * left[name]) for name, one in made.items()}
@@ -90,19 +81,20 @@ class CompareTool(Tool[CompareArguments, CompareResult], run=run):
 
     def legal(self, situation: Situation) -> Choices | None:
         """Whatever has not been compared."""
-        calls = uncompared(situation.findings)
+        calls = situation.findings.uncompared
         return (Slot(("call",), tuple((call,) for call in calls)),) if calls else None
 
-    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> CompareResult:
+    def simulate(self, world: World, found: Findings, arguments: JsonArguments, chance: random.Random) -> CompareResult:
         """Judge one batch: the true effect with the error that so many pairs leave."""
-        applied = record.call(str(arguments["call"])).read(ApplyResult)
+        call = str(arguments["call"])
+        applied = next(batch.applied for batch in found.batches if batch.call.call_id == call)
         truth, alpha = math.log(world.effect(applied.mitigation)), world.limits.alpha * applied.left
-        found = _comparison(world, truth, applied.pairs, alpha, chance)
+        shown = _comparison(world, truth, applied.pairs, alpha, chance)
         return CompareResult(
             mitigation=applied.mitigation,
             batch=applied.batch,
-            comparison=found,
-            confirmations=_family(record, str(arguments["call"]), found, world) if applied.batch == 2 else {},
+            comparison=shown,
+            confirmations=_family(found, call, shown, world) if applied.batch == 2 else {},
             moved=(),
-            summary=f"{applied.mitigation}, batch {applied.batch}, {applied.pairs} pairs: {found.shown('spread')}.",
+            summary=f"{applied.mitigation}, batch {applied.batch}, {applied.pairs} pairs: {shown.shown('spread')}.",
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments
-from ..compare import reached
 from ..conclude import ConcludeArguments, run
-from ..record import Record
+from ..findings import Findings
 from ..results import ConcludeResult
 from ..simulated import World
 from ..situation import Choices, Situation, Suggestion
@@ -23,12 +22,12 @@ class ConcludeTool(Tool[ConcludeArguments, ConcludeResult], run=run):
 
     def usual(self, situation: Situation, _: Choices) -> Suggestion | None:
         """Once a confirmed mitigation has reached the target; of a trial, when all of it is done."""
-        if situation.plan.mitigation or not reached(situation.record, situation.limits.target_ratio):
+        if situation.plan.mitigation or not situation.findings.reached(situation.limits.target_ratio):
             return None
         return Suggestion({}, "the target is reached and confirmed")
 
-    def simulate(self, world: World, record: Record, _: JsonArguments, __: random.Random) -> ConcludeResult:
+    def simulate(self, world: World, found: Findings, _: JsonArguments, __: random.Random) -> ConcludeResult:
         """Give the verdict that the record really supports."""
-        result = run(ConcludeArguments(), world.case(record)).result
+        result = run(ConcludeArguments(), world.case(found.record)).result
         assert isinstance(result, ConcludeResult)
         return result

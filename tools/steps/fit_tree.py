@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments
+from ..findings import Findings
 from ..fit_tree import FitTreeArguments, run
-from ..record import Record
 from ..results import FitTreeResult, ProfileResult
 from ..simulated import World, shown, stumble
 from ..situation import Choices, Situation, Slot
@@ -28,11 +28,11 @@ class FitTreeTool(Tool[FitTreeArguments, FitTreeResult], run=run, title="Fit a t
         """Depths."""
         return (Slot(("depth",), ((3,), (2,), (4,))),)
 
-    def simulate(self, world: World, record: Record, _: JsonArguments, chance: random.Random) -> FitTreeResult:
+    def simulate(self, world: World, found: Findings, _: JsonArguments, chance: random.Random) -> FitTreeResult:
         """Fit a tree that does well where a cause can be seen."""
         stumble(world, chance)
-        seen = record.latest("profile").read(ProfileResult)
-        accuracy = chance.uniform(0.65, 0.98) if shown(world, record) else chance.uniform(0.4, 0.65)
+        seen = found.last(ProfileResult).result
+        accuracy = chance.uniform(0.65, 0.98) if shown(world, found) else chance.uniform(0.4, 0.65)
         nodes = (TreeNode(id=0, n=seen.runs, slow_share=0.3),)
         tree = DecisionTree(nodes=nodes, in_sample=0.95, cross_validated=accuracy, runs=seen.runs)
         words = f"A tree over {seen.columns} columns: balanced accuracy {accuracy:.2f} cross-validated."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments, ToolError
+from ..findings import Findings
 from ..label import LabelArguments, run
-from ..record import Record
 from ..results import LabelResult, ProfileResult, RunClasses
 from ..simulated import World, shape_of, stumble
 from ..situation import Choices, Situation, Slot
@@ -29,10 +29,10 @@ class LabelTool(Tool[LabelArguments, LabelResult], run=run, title="Label slow an
         outcome = situation.findings.measured.outcome if situation.findings.measured else None
         return (Slot(("cut",), ((None,), (outcome.median,), (outcome.p95,)) if outcome else ((None,),)),)
 
-    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> LabelResult:
+    def simulate(self, world: World, found: Findings, arguments: JsonArguments, chance: random.Random) -> LabelResult:
         """Cut the profiled runs; a cut of one's own may leave a class empty."""
         stumble(world, chance)
-        runs = record.latest("profile").read(ProfileResult).runs
+        runs = found.last(ProfileResult).result.runs
         cut = arguments.get("cut")
         if cut is not None and chance.random() < 0.15:
             raise ToolError(f"The cut {cut:g} leaves one class empty; choose it inside the range of outcomes.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from ..base import JsonArguments
+from ..findings import Findings
 from ..look_up import LookUpArguments, run
-from ..record import Record
 from ..results import LookUpResult
 from ..simulated import World
 from ..situation import Choices, Situation, Slot, Suggestion
@@ -17,7 +17,7 @@ def _not_looked_up(situation: Situation) -> tuple[str, ...]:
     findings = situation.findings
     if findings.ranking is None or (findings.measured and findings.measured.steady):
         return ()
-    asked = {str(call.arguments.get("factor")) for call in situation.record.calls if call.tool == "look_up"}
+    asked = {str(call.arguments.get("factor")) for call in findings.called("look_up")}
     suspects = dict.fromkeys(factor.factor for factor in findings.suspects)
     return tuple(factor for factor in (*suspects, *findings.ranking.uncounted) if factor not in asked)
 
@@ -40,6 +40,6 @@ class LookUpTool(Tool[LookUpArguments, LookUpResult], run=run, analyses=True):
             why = f"no counter shows {factor}: only trying can tell"
         return Suggestion({"factor": factor}, why)
 
-    def simulate(self, world: World, _: Record, arguments: JsonArguments, __: random.Random) -> LookUpResult:
+    def simulate(self, world: World, _: Findings, arguments: JsonArguments, __: random.Random) -> LookUpResult:
         """Look up what is really known."""
         return world.looked_up(str(arguments["factor"]))

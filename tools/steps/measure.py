@@ -6,8 +6,8 @@ import math
 import random
 
 from ..base import JsonArguments
+from ..findings import Findings
 from ..measure import FLOOR, MeasureArguments, run
-from ..record import Record
 from ..results import MeasureResult
 from ..simulated import World, shape_of, stumble, summary_of
 from ..situation import Choices, Situation, Suggestion, seconds_amounts, whole_amounts
@@ -37,7 +37,7 @@ class MeasureTool(Tool[MeasureArguments, MeasureResult], run=run, measures=True)
         runs = whole_amounts("max_runs", limits.max_runs, limits.min_runs, limits.max_runs)
         return runs, seconds_amounts("max_seconds", limits.budget_s * SHARE)
 
-    def simulate(self, world: World, _: Record, arguments: JsonArguments, chance: random.Random) -> MeasureResult:
+    def simulate(self, world: World, _: Findings, arguments: JsonArguments, chance: random.Random) -> MeasureResult:
         """Run until the rule is content, or runs or seconds are used up."""
         stumble(world, chance)
         paid = max(2, int(arguments["max_seconds"] / world.run_s))

@@ -18,7 +18,7 @@ class PredictSurfaceTool(
     def legal(self, situation: Situation) -> Choices | None:
         """Once, where the user gave one and the baseline varies."""
         measured, plan = situation.findings.measured, situation.plan
-        called = any(call.tool == "predict_surface" for call in situation.record.calls)
+        called = situation.findings.called("predict_surface")
         if plan.mitigation or not plan.surface or called or not situation.time_to_spare:
             return None
         return () if measured and not measured.unusable and not measured.steady else None

@@ -6,8 +6,8 @@ import random
 
 from ..base import JsonArguments
 from ..candidates import LEAST_IN_CLASS
+from ..findings import Findings
 from ..profile import ProfileArguments, run
-from ..record import Record
 from ..results import ProfileResult
 from ..simulated import HEAVY, World, profiled, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, seconds_amounts, whole_amounts
@@ -23,11 +23,10 @@ MOST_ATTEMPTS = 2
 
 def since_profile(situation: Situation) -> frozenset[str] | None:
     """Tools that gave a result since the last profile; None: no layer of it stands, or no cause is sought."""
-    findings, calls = situation.findings, situation.record.calls
+    findings = situation.findings
     if situation.plan.mitigation or not (findings.measured and findings.profiled and findings.profiled.standing):
         return None
-    after = calls[calls.index(situation.record.latest("profile")) + 1 :]
-    return frozenset(call.tool for call in after if call.result is not None)
+    return frozenset(call.tool for call in findings.since_profile if call.result is not None)
 
 
 def once_labelled(situation: Situation, tool: str) -> Choices | None:
@@ -37,9 +36,9 @@ def once_labelled(situation: Situation, tool: str) -> Choices | None:
 
 
 def _second_look(situation: Situation) -> Choices | None:
-    findings, calls = situation.findings, situation.record.calls
+    findings = situation.findings
     waiting = findings.profiles[-1].waiting
-    attempts = sum(call.tool == "profile" for call in calls[calls.index(situation.record.latest("profile")) + 1 :])
+    attempts = sum(call.tool == "profile" for call in findings.since_profile)
     steady = findings.measured is not None and findings.measured.steady
     if not waiting or attempts >= MOST_ATTEMPTS or findings.suspects or steady:
         return None
@@ -55,8 +54,7 @@ class ProfileTool(Tool[ProfileArguments, ProfileResult], run=run, measures=True)
         if measured is None or not situation.time_left:
             return None
         if situation.plan.mitigation:
-            called = any(call.tool == "profile" for call in situation.record.calls)
-            return None if called or measured.unusable or situation.plan.by_hand else ()
+            return None if situation.findings.called("profile") or measured.unusable or situation.plan.by_hand else ()
         if not situation.findings.profiles:
             to_explain = not measured.steady or measured.failed >= LEAST_IN_CLASS
             return () if to_explain and not measured.unusable else None
@@ -93,10 +91,10 @@ class ProfileTool(Tool[ProfileArguments, ProfileResult], run=run, measures=True)
         """Name it where there is no time for it."""
         return ("a profile",) if now is None else ()
 
-    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> ProfileResult:
+    def simulate(self, world: World, found: Findings, arguments: JsonArguments, chance: random.Random) -> ProfileResult:
         """Run with layers on: the light ones first, the heavy ones where they are asked for again."""
         stumble(world, chance)
-        first = not record.succeeded("profile")
+        first = not found.profiles
         asked = tuple(arguments["layers"])
         later = tuple(layer for layer in asked if layer in HEAVY) if first else ()
         on = tuple(layer for layer in asked if layer not in later) or asked

@@ -6,17 +6,14 @@ import random
 from collections.abc import Iterator
 
 from ..base import JsonArguments
-from ..rank_factors import RankArguments, run
+from ..findings import Findings
+from ..rank_factors import RankArguments, look_of, run
 from ..ranking import BlockLooked, RankedFactor, RankResult
-from ..record import Record
 from ..results import ProfileResult
 from ..simulated import Lead, World, shown, stumble
 from ..situation import Choices, Situation
 from ..tool import Tool
 from .profile import once_labelled
-
-LIGHT, SECOND = 0.8, 0.2
-"""Of alpha, at the first and the second look of a simulated world."""
 
 
 def _ranked(lead: Lead, runs: int, world: World) -> RankedFactor:
@@ -62,18 +59,17 @@ class RankFactorsTool(Tool[RankArguments, RankResult], run=run, title="Rank the 
         """Once after each label."""
         return once_labelled(situation, self.name)
 
-    def simulate(self, world: World, record: Record, arguments: JsonArguments, chance: random.Random) -> RankResult:
+    def simulate(self, world: World, found: Findings, arguments: JsonArguments, chance: random.Random) -> RankResult:
         """Rank what goes with slow runs, and what does not."""
         stumble(world, chance)
-        seen = record.latest("profile").read(ProfileResult)
-        look, runs = len(record.succeeded("profile")), seen.runs
-        leads = shown(world, record)
+        seen = found.last(ProfileResult).result
+        (look, look_share), runs = look_of(found), seen.runs
+        leads = shown(world, found)
         rest = chance.sample([key for key, factor in world.known.factors.items() if factor.signals], world.unseen)
         ranked = [_ranked(lead, runs, world) for lead in leads]
         ranked += _unseen([key for key in rest if key not in {lead.factor for lead in leads}], runs, world, chance)
         ranked.sort(key=lambda one: (not one.visible, one.visible and one.contrary, one.p_value))
         visible = any(one.suspect for one in ranked)
-        waits = bool(record.succeeded("profile")[0].read(ProfileResult).later)
         return RankResult(
             visible=visible,
             p_value=min(one.p_value for one in ranked),
@@ -81,7 +77,7 @@ class RankFactorsTool(Tool[RankArguments, RankResult], run=run, title="Rank the 
             set_aside={},
             clusters=len(ranked),
             look=look,
-            look_share=1.0 if not waits else LIGHT if look == 1 else SECOND,
+            look_share=look_share,
             blocks=(
                 BlockLooked(layers=seen.layers, runs=seen.runs, columns=seen.columns, clusters=len(ranked), share=1.0),
             ),

@@ -14,8 +14,7 @@ LEAST_ROUNDS, MOST_ROUNDS = 20, 160
 
 def left_to_screen(situation: Situation) -> bool:
     """Tell whether the user wants a level searched, and nothing but time has kept it from being done."""
-    calls = situation.record.calls
-    done = any(call.tool == "screen_levels" and call.error != OUT_OF_TIME for call in calls)
+    done = any(call.error != OUT_OF_TIME for call in situation.findings.called("screen_levels"))
     return situation.plan.search is not None and not done
 
 
@@ -33,7 +32,7 @@ class ScreenLevelsTool(Tool[ScreenArguments, ScreenResult], run=run, title="Scre
     def legal(self, situation: Situation) -> Choices | None:
         """Once, after the profile."""
         measured, plan, search = situation.findings.measured, situation.plan, situation.plan.search
-        profiled = any(call.tool == "profile" for call in situation.record.calls)
+        profiled = situation.findings.called("profile")
         if search is None or not left_to_screen(situation) or plan.by_hand or not profiled or not situation.time_left:
             return None
         if measured is None or measured.unusable:

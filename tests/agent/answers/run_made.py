@@ -17,7 +17,7 @@ from vgo_agent.agent.transcript import (
     VerdictGiven,
     canonical,
 )
-from vgo_agent.tools.results import ConcludeResult
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.verdict import title
 
 DENIED = "not approved: "
@@ -58,7 +58,7 @@ def written(run: FinishedRun, path: Path) -> Path:
         result = dict(call.result) if call.result is not None else None
         end = ToolEnd(call_id=call.call_id, result=result, error=call.error, artefacts=dict(call.artefacts))
         transcript.append(end)
-    verdict = run.record.latest("conclude").read(ConcludeResult).verdict
+    verdict = Findings(run.record).verdict
     transcript.append(VerdictGiven(verdict=title(verdict), evidence=(transcript.events[-1].seq,)))
     transcript.append(RunEnd(status="finished", count=len(transcript.events), tip=transcript.tip))
     return path

@@ -12,6 +12,7 @@ from vgo_agent.agent.report.evidence import gather
 from vgo_agent.agent.report.summary import summary, text
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.time_states import TimeState
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.ledger.gain import Fall, LedgerGain, StateGain
 from vgo_agent.tools.statistics.values import IntervalEstimate
 from vgo_agent.tools.trial_results import CompareResult
@@ -65,6 +66,6 @@ def test_a_gain_elsewhere_leaves_the_verdict_and_is_told_everywhere(index: Index
 
 
 def test_a_mitigation_without_a_claimed_gain_has_no_place_for_it() -> None:
-    found = [call.read(CompareResult) for call in mitigated().record.succeeded("compare")]
+    found = Findings(mitigated().record).comparisons
     worse = next(one for one in found if one.comparison.direction != "less")
     assert worse.model_copy(update={"gain": ELSEWHERE}).gained == ""

@@ -10,8 +10,8 @@ import pytest
 from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.ranking import RankResult
-from vgo_agent.tools.results import ConcludeResult
 from vgo_agent.tools.steps.apply_mitigation import open_candidates
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.verdict import factors_found, title
@@ -34,7 +34,7 @@ def compared(looked_up, arms, migrations) -> None:
 
 
 def concluded(looked_up: Any) -> Any:
-    return looked_up.record.latest("conclude").read(ConcludeResult).verdict
+    return Findings(looked_up.record).verdict
 
 
 def test_a_run_far_off_may_leave_it_open(looked_up) -> None:
@@ -113,7 +113,7 @@ def blind(diagnosis):
 
 
 def test_where_no_counter_points_at_anything_what_has_none_may_be_looked_up_and_one_cure_of_it_tried(blind) -> None:
-    ranking = blind.record.latest("rank_factors").read(RankResult)
+    ranking = Findings(blind.record).last(RankResult).result
     assert not ranking.visible and "memory_layout" in ranking.uncounted
     assert not any(load().factors[key].signals for key in ranking.uncounted)
     blind.call("look_up", factor="memory_layout")
@@ -178,7 +178,7 @@ def test_what_slow_runs_have_less_of_though_it_should_be_low_is_no_cause(diagnos
     diagnosis.profile(seconds, columns)
     for tool in ("label", "rank_factors", "conclude"):
         diagnosis.call(tool)
-    ranking = diagnosis.record.latest("rank_factors").read(RankResult)
+    ranking = Findings(diagnosis.record).last(RankResult).result
     assert (ranking.factors[0].column, ranking.factors[0].visible, ranking.visible) == ("migrations", True, False)
     result = concluded(diagnosis)
     assert title(result) == "cause not visible, remedy not tried"
@@ -195,7 +195,7 @@ def test_faults_of_which_the_time_is_made_are_named_though_their_rate_is_flat(di
     diagnosis.profile(seconds, {"minor_faults": faults, "irq.LOC": seconds * 250})
     for tool in ("label", "rank_factors"):
         diagnosis.call(tool)
-    ranking = diagnosis.record.latest("rank_factors").read(RankResult)
+    ranking = Findings(diagnosis.record).last(RankResult).result
     assert ranking.visible and ranking.factors[0].factor == "page_faults"
 
 
@@ -208,6 +208,6 @@ def test_the_work_of_a_throughput_is_not_named_as_its_cause(diagnosis) -> None:
     diagnosis.profile(work, {"write_calls": work + 3, "minor_faults": RNG(6).integers(200, 260, 120).astype(float)})
     for tool in ("label", "rank_factors"):
         diagnosis.call(tool)
-    ranking = diagnosis.record.latest("rank_factors").read(RankResult)
+    ranking = Findings(diagnosis.record).last(RankResult).result
     assert "work" in ranking.set_aside["write_calls"]
     assert not ranking.visible

@@ -12,8 +12,9 @@ import pytest
 from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.record import Record
-from vgo_agent.tools.results import ConcludeResult
+from vgo_agent.tools.results import ConcludeResult, LookUpResult
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.verdict import title
 
@@ -115,7 +116,7 @@ def test_every_statistic_is_compared(finished: Finished) -> None:
 def test_every_mitigation_is_told_of_tried_or_not(finished: Finished) -> None:
     run = finished("confirmed")
     page = _Page(_outputs(run)["report.html"]).text
-    looked = run.record.latest("look_up").result
+    looked = Findings(run.record).last(LookUpResult).call.result
     assert looked
     for candidate in looked["candidates"]:
         assert candidate["name"] in page

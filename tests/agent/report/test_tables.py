@@ -12,8 +12,10 @@ from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.render.html import html_page
 from vgo_agent.agent.report.machine import document
 from vgo_agent.agent.report.tables import runs_csv, runs_md
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.machine_profile.compare import compare
 from vgo_agent.tools.record import Record
+from vgo_agent.tools.results import ProfileResult
 from vgo_agent.tools.row import FIXED
 
 from ...tools.machine_profile.made import profile
@@ -43,7 +45,7 @@ def test_a_metric_that_a_step_did_not_read_is_empty_and_numbers_are_kept_to_the_
     rows = _rows(run)
     profiled = [row for row in rows if row["tool"] == "profile"]
     assert {row["minor_faults"] for row in rows if row["tool"] == "measure"} == {""}
-    table = run.record.runs(run.record.latest("profile"))
+    table = run.record.runs(Findings(run.record).last(ProfileResult).call)
     assert [float(row["outcome"]) for row in profiled] == table.outcome().tolist()
     assert [float(row["minor_faults"]) for row in profiled] == table.column("minor_faults").tolist()
 
