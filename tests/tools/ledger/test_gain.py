@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import load_layers
+from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.ledger.gain import gain_of, halves
 from vgo_agent.tools.profiled import companions
 from vgo_agent.tools.run_table import artefacts, read_runs, write_runs
@@ -155,10 +156,13 @@ def test_compare_says_where_the_gain_lies_and_does_not_change_its_claim():
     assert found.gain is not None and found.gain.acts_on and found.gained in found.summary
     assert found.gained.startswith("Steadier, but not where it was meant to be")
     assert CompareResult.model_validate(found.model_dump(mode="json")) == found
-    assert companions(made.record, [], ledger=True) == ("ledger",) and companions(made.record, []) == ()
+    assert (
+        companions(Findings(made.record), [], ledger=True) == ("ledger",)
+        and companions(Findings(made.record), []) == ()
+    )
 
 
 def test_a_ledger_that_was_set_aside_is_left_out_of_the_pairs_and_told():
     found, made = compared(aside="it shifts the mean by +90 %")
     assert "the layer ledger was set aside since it shifts the mean by +90 %" in found.gained
-    assert companions(made.record, [], ledger=True) == ()
+    assert companions(Findings(made.record), [], ledger=True) == ()
