@@ -34,7 +34,12 @@ examples:
   vgo-agent measure --layer all --json -- python bench.py
 
 --ledger tells where the milliseconds went that slow runs take more: on a CPU and in which function, behind whom in its
-queue, waiting in which call for whom. With --metric it splits the part of the run that the metric measures.
+queue, waiting in which call for whom. With --metric it splits the part of the run that the metric measures: found by
+the program's readings of the clock or of CPU time, or by its output. Surest are marks that the program writes to
+/proc/thread-self/comm where it starts and stops its clock: vgo:begin and vgo:end, of which the last pair counts
+  C       prctl(PR_SET_NAME, "vgo:begin");
+  Python  with open("/proc/thread-self/comm", "w") as file: file.write("vgo:begin")
+  shell   echo vgo:begin > /proc/self/comm
 
 Without --layer nothing reads counters; nothing is ever changed. With it light layers are on in every profiled run,
 heavy ones in turn, two at most; bare runs between them, in random order, show what the layers themselves do to the

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...knowledge.states import read_states, state_words
+from ...layers.probes.part_events import BEGIN, END
+from ...layers.probes.region import FoundBy
 from ...tools.claim import WORDS
 from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
@@ -24,6 +26,23 @@ TIMELINE = (
     "what the thread did that ended it. Below it the threads, thin where they wait; arrows come from who ended a wait."
 )
 FLAME = "The mean slow run by what the timed thread was in, the waits that led on from there, and what was done there."
+
+SPLIT = {
+    FoundBy.MARKS: "the part of the run between its marks",
+    FoundBy.CLOCK: "the part of the run that the metric measures, between two readings of the clock",
+    FoundBy.OUTPUT: "the part of the run that the metric measures, up to its output",
+    FoundBy.CPU_CLOCK: "the CPU time that the metric measures, which has no waits, between two readings of it",
+    FoundBy.CPU_MARKS: "the CPU time between the marks of the run, which has no waits",
+}
+UNFOUND = {
+    FoundBy.UNREAD: "its first thread reads no clock through the C library, and it is not known when it printed",
+    FoundBy.OFTEN: "it reads the clock so often that no pair of readings stands out, or that watching it slows it down",
+    FoundBy.UNPAIRED: "no two readings of the clock by its first thread are as far apart as the metric says",
+}
+MARKS = (
+    f"Let the program mark it, where it starts and stops its clock: write {BEGIN} and {END} to /proc/thread-self/comm "
+    f'(shell: echo {BEGIN} > /proc/self/comm; C: prctl(PR_SET_NAME, "{BEGIN}")).'
+)
 
 
 def section(ledger: Ledger | None, bars: str = "") -> Iterator[Section]:
@@ -52,7 +71,8 @@ def headline(ledger: Ledger) -> str:
             "nothing is concluded from them."
         )
     if not ledger.fits:
-        return "Whole runs are split, and the metric times a part that they do not follow: nothing is concluded of it."
+        what = "Whole runs are" if ledger.whole else "The part between the marks is"
+        return f"{what} split, and the metric times something that does not go with that: nothing is concluded of it."
     if not (material := ledger.material):
         return "No state of the runs' time surely goes with slow runs."
     parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in material[:3]]
@@ -107,12 +127,14 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     yield Figure("ledger", "The mean slow run and the mean fast run by state, and each run in its order.", bars)
     yield Figure("timeline", TIMELINE)
     yield Figure("flame", FLAME)
-    what = "the whole run" if ledger.whole else "the part of the run that the metric measures"
+    what = SPLIT.get(ledger.found_by, "the whole run" if ledger.whole else "the part that the metric measures")
     yield (
         f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}. The states of a run add "
         f"up to its time within {number(round(ledger.sums.median_ms, 4), 2)} ms in the median, "
         f"{number(round(ledger.sums.worst_ms, 4), 2)} ms at worst."
     )
+    if why := UNFOUND.get(ledger.found_by):
+        yield Note(f"Which part of a run the metric measures was not found: {why}. {MARKS}")
     yield _table(shares)
     yield from _left(shares)
     if ledger.net is not None:

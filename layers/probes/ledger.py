@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
@@ -20,19 +18,15 @@ from .own_tasks import BUSY_CURE, STATES, OwnTasks
 from .perf_map import PerfMaps
 from .perf_open import refusal
 from .perf_ring import RingLoad
-from .region import ClockReadings, Region, before_output, between_readings, later_by, spent_looking
-from .sched_trace import SchedRings, SchedTrace
+from .region import FoundBy, Region, on_cpus
+from .region_search import RegionSearch
+from .sched_trace import SchedRings
 from .throttling import GroupWatch, Throttling
 from .timeline import Timelines, totals
 
 MIB, MS = 1 << 20, 1e6
 RING_MIB = 4.0
 LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
-LOOKING = 0.02
-"""Of a region: where looking for it takes a larger share, later runs are looked at by their output alone."""
-ENOUGH, ALIKE_NS, ALIKE = 8, 50_000, 0.01
-"""Regions after which the output alone tells where the next ones end, if half of them end within so many nanoseconds,
-or within this share of a region, of each other before it: to watch a clock takes a fifth of a second a run."""
 
 
 class LedgerProbe(LayerProbe):
@@ -57,12 +51,10 @@ class LedgerProbe(LayerProbe):
         self._load = RingLoad()
         self._pid = 0
         self._window = (0, 0)
-        self._later_ns: list[float] = []
-        """From the end of a region to the output, in the runs where both were found."""
-        self._watch_clock = True
-        """Until it is seen that this takes too much of the part that is measured."""
         self._rings: SchedRings | None = None
-        self._stacks = self._files = self._clock = None
+        self._stacks = self._files = None
+        self._search: RegionSearch | None = None
+        """Of the part that the metric measures."""
         self._parts: tuple[Probe, ...] = ()
         self._own: OwnTasks | None = None
         self._throttling = Throttling(root)
@@ -77,15 +69,14 @@ class LedgerProbe(LayerProbe):
         if self._with_stacks:
             self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
             self._parts = (self._files, self._keep(GroupWatch(self._throttling)))
-            with suppress(OSError):  # without uprobes the part that is measured is found by the output
-                self._clock = self._keep(ClockReadings(root))
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
-        """Where a part of the run is timed, let Python write out what it prints at once."""
-        if not (self._with_stacks and self.times_part):
+        """Where a part of the run is timed, look for it, and let Python write out what it prints at once."""
+        if self._rings is None or self._stacks is None or not self.times_part:
             return command
-        argv = self._clock.wrap(command.argv) if self._clock else command.argv
-        return SpawnCommand(argv, {"PYTHONUNBUFFERED": "1", **command.environment})
+        if self._search is None:
+            self._search = self._keep(RegionSearch(self._root, self._rings, self._stacks))
+        return SpawnCommand(self._search.wrap(command.argv), {"PYTHONUNBUFFERED": "1", **command.environment})
 
     def before(self) -> None:
         """Let the kernel write."""
@@ -100,8 +91,8 @@ class LedgerProbe(LayerProbe):
         self._pid = pid
         for part in self._parts:
             part.started(pid)
-        if self._clock is not None and self._rings is not None and self.times_part:
-            self._clock.follow(self._rings.rings, pid, self._watch_clock)
+        if self._search is not None:
+            self._search.started(pid)
 
     def timed(self, started_ns: int, ended_ns: int) -> None:
         """Note what the run's wall time is counted from and to."""
@@ -121,8 +112,8 @@ class LedgerProbe(LayerProbe):
         """Copy what was written."""
         if self._rings is not None:
             self._written = self._rings.rings.off()
-        if self._clock is not None:
-            self._clock.end()
+        if self._search is not None:
+            self._search.after()
         self._throttling.after()
         for part in self._parts:
             part.after()
@@ -148,16 +139,21 @@ class LedgerProbe(LayerProbe):
             return {}
         trace = self._rings.read(self._written)
         timelines = Timelines(trace, self._pid, self._stacks)
-        region = self._region(trace, timelines, outcome_ns) or Region(*self._window, self._pid, "run")
-        walked = timelines.walk(region.task, region.start, region.end)
-        pieces = list(timelines.throttled(walked, self._throttling.ns))
-        values = {**self._cells(totals(pieces)), f"{self._key}.region": region.found_by}
+        searched = (
+            self._search.find(trace, timelines, outcome_ns, self._window[0])
+            if self._search and outcome_ns
+            else FoundBy.RUN
+        )
+        region = Region(*self._window, self._pid, searched) if isinstance(searched, FoundBy) else searched
+        path = list(timelines.throttled(timelines.walk(region.task, region.start, region.end), self._throttling.ns))
+        pieces = on_cpus(timelines, region) if region.cpu_of else path
+        values = {**self._cells(totals(pieces)), f"{self._key}.region": region.found_by.value}
         if self._stacks is not None and self._files is not None:
             self._files.settle()
             began_s = time.time() - time.monotonic() + self._window[0] / 1e9
             opener = Opener(trace, timelines, self._stacks, self._files, PerfMaps(began_s), self._root)
             values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
-            values[f"{self._key}.lanes"] = lanes_of(opener, pieces, region).text()
+            values[f"{self._key}.lanes"] = lanes_of(opener, path, region).text()
         return self._declared(values)
 
     def _cells(self, spent: Mapping[TimeState, int]) -> dict[str, Value]:
@@ -172,20 +168,3 @@ class LedgerProbe(LayerProbe):
         nothing = next(iter(own.absent().values()), "")
         told = () if nothing else {f"{self._key}.{state}_ms" for state in STATES}
         self._absent = {name: nothing or own.rung for name in self._columns if name not in told}
-
-    def _region(self, trace: SchedTrace, timelines: Timelines, outcome_ns: float | None) -> Region | None:
-        if outcome_ns is None or not self.times_part:
-            return None
-        found = between_readings(trace, timelines.tree, outcome_ns)
-        if found is not None:
-            if (later := later_by(trace, timelines.tree, found)) is not None:
-                self._later_ns.append(later)
-            samples = (one for task in timelines.tree for one in trace.samples.get(task, ()))
-            if self._stacks and spent_looking(samples, self._stacks, found) > LOOKING * outcome_ns:
-                self._watch_clock = False
-            if len(self._later_ns) >= ENOUGH:
-                low, _, high = statistics.quantiles(self._later_ns, n=4)
-                self._watch_clock &= high - low > max(ALIKE_NS, ALIKE * outcome_ns)
-            return found
-        later_ns = statistics.median(self._later_ns) if self._later_ns else 0.0
-        return before_output(trace, timelines.tree, outcome_ns, later_ns)

@@ -117,18 +117,30 @@ class PerfRings:
         self._own = own
         self.names: dict[int, str] = {}
         """Of events, by the identifier in their records."""
-        self._files: list[int] = []
+        self._files: dict[int, str] = {}
         self._rings: dict[int, Ring] = {}
         self._first: dict[int, int] = {}
         with ExitStack() as undo:
             undo.callback(self._close_files)
             if own:
                 thread()
-                self._files.append(perf_event_open(GUARD.packed(DISABLED)))
+                self._files[perf_event_open(GUARD.packed(DISABLED))] = ""
             for cpu in sorted(cpu_numbers((root / "sys/devices/system/cpu/online").read_text())):
                 for event in events:
                     self._open(event, cpu, size, undo)
             self._undo = undo.pop_all()
+
+    def add(self, *events: RingEvent) -> None:
+        """Open further events, switched off."""
+        for cpu in self._rings:
+            for event in events:
+                self._open(event, cpu, 0, self._undo)
+
+    def remove(self, name: str) -> None:
+        """Close the events of a name, none of which was opened first."""
+        for file in [file for file, of in self._files.items() if of == name]:
+            del self._files[file]
+            os.close(file)
 
     def on(self) -> None:
         """Drop what is left of before, and let the kernel write."""
@@ -176,7 +188,7 @@ class PerfRings:
 
     def _open(self, event: RingEvent, cpu: int, size: int, undo: ExitStack) -> None:
         file = perf_event_open(event.packed(), 0 if self._own else -1, cpu)
-        self._files.append(file)
+        self._files[file] = event.name
         self._name(file, event.name)
         if event.filter:
             set_filter(file, event.filter)

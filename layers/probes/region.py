@@ -1,32 +1,53 @@
-"""The part of a run that its metric measures, found by the time that the program printed."""
+"""The part of a run that its metric measures, found by the time that the program printed, or by its own marks."""
 
 from __future__ import annotations
 
 import bisect
-import ctypes
-import os
 from collections import defaultdict
-from collections.abc import Container, Iterable
-from contextlib import ExitStack, suppress
-from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from itertools import accumulate
 from typing import NamedTuple
 
-from .elf_symbols import functions
-from .kernel_stack import KernelStacks
-from .perf_ring import PerfRings, RingEvent
-from .sched_trace import READING, SAMPLING_NS, WRITTEN, Sampled, SchedTrace
+from ...knowledge.time_states import TimeState
+from .part_events import BEGIN, CPU_READING, END, LEFT, READING, WRITTEN
+from .sched_trace import SchedTrace
+from .timeline import ChargedTime, Timelines
 
-CLOCKS = ("clock_gettime", "gettimeofday")
-"""Functions of the C library that read the clock."""
-NEAREST_NS, NEAR_NS = 15_000, 40_000
-"""How far two readings may be from the time that the program printed; the first is tried first."""
+NEAR_NS, NEAR = (5_000, 15_000, 50_000), 0.01
+"""How far a pair of readings may be from the time that the program printed, tried in turn; last, if that is more,
+this share of it. The sums of a ledger are held to the last ones."""
+MARKS_NEAR_NS, MARKS_NEAR = 1_000_000, 0.02
+"""The same of marks, which lie around the readings: beyond, they may be around a time on CPUs."""
 MOST_BACK = 60
 """Readings before the last one that are tried as the end of the region."""
-BREAKPOINT = frozenset({"asm_exc_int3", "asm_exc_debug", "do_el0_softstep", "do_el0_brk64"})
-"""Functions of the kernel that a reading of the clock ends in where it is written down."""
-DEVICES = "sys/bus/event_source/devices/uprobe/type"
+LEAVING_NS = 200_000
+"""On CPUs, from the output to the end of a program that does nothing more after it."""
+OTHER_LENGTHS, APART, BY_CHANCE = 8, 2.5, 0.25
+"""A pair stands out where, of so many longer and as many shorter times, in steps of 2.5 distances or of 1 %, at most a
+quarter have a pair that ends as late: what reads the clock all the time has one for nearly any time."""
+
+
+class FoundBy(StrEnum):
+    """How the part of a run that its metric measures was found."""
+
+    MARKS = "marks"
+    CLOCK = "clock"
+    OUTPUT = "write"
+    CPU_CLOCK = "CPU clock"
+    CPU_MARKS = "CPU time, marks"
+    RUN = "run"
+    UNREAD = "run: no reading"
+    OFTEN = "run: too many readings"
+    UNPAIRED = "run: no pair of readings"
+
+
+WHOLE = frozenset({FoundBy.RUN, FoundBy.UNREAD, FoundBy.OFTEN, FoundBy.UNPAIRED})
+"""It is the whole run: the metric measures no part, or it was not found, for a reason."""
+BETWEEN_MARKS = frozenset({FoundBy.MARKS, FoundBy.CPU_MARKS})
+"""It is as long as the marks are apart, not as the metric says."""
+IN_CPU_TIME = frozenset({FoundBy.CPU_CLOCK, FoundBy.CPU_MARKS})
+"""Only time on CPUs is split."""
 
 
 class Region(NamedTuple):
@@ -36,103 +57,142 @@ class Region(NamedTuple):
     end: int
     task: int
     """Whose time it is."""
-    found_by: str
-    """`clock`: two readings of the clock; `write`: the last output; `run`: it is the whole run."""
+    found_by: FoundBy
+    cpu_of: frozenset[int] = frozenset()
+    """Tasks whose time on CPUs is split in place of the time by the clock."""
 
 
-class ClockReadings:
-    """Writes down when one task reads the clock through the C library; raises OSError where uprobes cannot be had."""
+def between_marks(trace: SchedTrace, timelines: Timelines, length_ns: float) -> Region | None:
+    """From the last mark of a beginning before the last one of an end, to that; in the time of who ended it.
 
-    def __init__(self, root: Path) -> None:
-        self._type = int((root / DEVICES).read_text())
-        self._following, self._undo = ExitStack(), ExitStack()
-        self._gate = Path(self._undo.enter_context(TemporaryDirectory(prefix="vgo-gate-"))) / "gate"
-        os.mkfifo(self._gate, 0o666)
-        # Open at both ends: nobody waits for the other to open it, and who waits when we have died reads its end.
-        self._opened = os.open(self._gate, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        self._undo.callback(os.close, self._opened)
-
-    @cached_property
-    def _library(self) -> tuple[ctypes.Array[ctypes.c_char], list[int]]:
-        maps = Path("/proc/self/maps").read_text().splitlines()
-        path = next((line.split(maxsplit=5)[5] for line in maps if "/libc.so" in line), "")
-        places = [function.start for function in functions(path) if function.name in CLOCKS]
-        return ctypes.create_string_buffer(path.encode()), sorted(set(places))
-
-    def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """Let a program wait before its first instruction, until `follow` lets it go on.
-
-        Where it is started on another machine or in a container the gate is not there, and it does not wait.
-        """
-        return ("/bin/sh", "-c", '[ -p "$0" ] && read -r _ < "$0"; exec "$@"', str(self._gate), *argv)
-
-    def follow(self, rings: PerfRings, task: int, watch: bool) -> None:
-        """Begin to `watch` a task that was started as `wrap` says, and let it go on, whatever stands between.
-
-        Not with what the task starts: an inherited uprobe would make each of its forks fail.
-        """
-        path, places = self._library
-        try:
-            for place in places if watch else ():
-                event = RingEvent(READING, self._type, 0, sample=0, config1=ctypes.addressof(path), config2=place)
-                with suppress(OSError):  # it has ended
-                    rings.follow(event, task, self._following)
-        finally:
-            os.write(self._opened, b"\n")
-
-    def end(self) -> None:
-        """Write no more; take back what let nobody go on."""
-        self._following.close()
-        with suppress(BlockingIOError):
-            os.read(self._opened, 1)
-
-    def close(self) -> None:
-        """Remove the gate."""
-        self._undo.close()
+    If the time between them is not about what the program printed, but that of its process or of that task
+    on CPUs is, this is what its metric measures.
+    """
+    marks = [mark for mark in trace.marks if mark.task in timelines.tree]
+    ended = next((mark for mark in reversed(marks) if mark.text == END), None)
+    begun = next((mark for mark in reversed(marks) if ended and mark.text == BEGIN and mark < ended), None)
+    if ended is None or begun is None:
+        return None
+    near = max(MARKS_NEAR_NS, MARKS_NEAR * length_ns)
+    region = Region(begun.at, ended.at, ended.task, FoundBy.MARKS)
+    if abs(region.end - region.start - length_ns) > near:
+        for tasks in (process_of(timelines, ended.task), frozenset({ended.task})):
+            cpu_ns = cpu_time(timelines, tasks)
+            if abs(cpu_ns(region.end) - cpu_ns(region.start) - length_ns) <= near:
+                return region._replace(found_by=FoundBy.CPU_MARKS, cpu_of=tasks)
+    return region
 
 
-def between_readings(trace: SchedTrace, tree: Container[int], length_ns: float) -> Region | None:
+def between_readings(trace: SchedTrace, timelines: Timelines, length_ns: float) -> Region | None:
     """The last two readings by one task of the program that are as far apart as the time that it printed."""
-    by_task = defaultdict(list)
-    for at, task in trace.times[READING]:
-        if task in tree:
-            by_task[task].append(at)
-    for near in (NEAREST_NS, NEAR_NS):
-        found = [one for task, times in by_task.items() if (one := _pair(task, times, length_ns, near))]
+    found = []
+    for task, times in readings(trace, timelines, READING).items():
+        if pair := _standing_out(times, length_ns):
+            found.append(Region(times[pair[0]], times[pair[1]], task, FoundBy.CLOCK))
+    return max(found, key=lambda region: region.end, default=None)
+
+
+def between_cpu_readings(trace: SchedTrace, timelines: Timelines, length_ns: float) -> Region | None:
+    """The last two readings of CPU time between which a process, else a thread, was on CPUs as long as was printed."""
+    by_task = readings(trace, timelines, CPU_READING)
+    processes = {process_of(timelines, task): task for task in by_task}
+    for scopes in (processes, {frozenset({task}): task for task in by_task}):
+        found = []
+        for tasks, task in scopes.items():
+            times, cpu_ns = sorted(at for one in tasks for at in by_task.get(one, ())), cpu_time(timelines, tasks)
+            if pair := _standing_out([cpu_ns(at) for at in times], length_ns):
+                found.append(Region(times[pair[0]], times[pair[1]], task, FoundBy.CPU_CLOCK, tasks))
         if found:
             return max(found, key=lambda region: region.end)
     return None
 
 
-def _pair(task: int, times: list[int], length_ns: float, near: int) -> Region | None:
-    for end in times[: -MOST_BACK - 1 : -1]:
-        first = bisect.bisect_left(times, end - length_ns - near)
-        nearest = min(times[first : first + MOST_BACK], key=lambda start: abs(end - start - length_ns), default=end)
-        if abs(end - nearest - length_ns) <= near and nearest < end:
-            return Region(nearest, end, task, "clock")
-    return None
+def before_output(trace: SchedTrace, timelines: Timelines, length_ns: float, later_ns: float | None) -> Region | None:
+    """As long before the last output of the program as it printed; `later_ns` lay between the region and the output.
 
-
-def before_output(trace: SchedTrace, tree: Container[int], length_ns: float, later_ns: float) -> Region | None:
-    """As long before the last output of the program as it printed; `later_ns` lay between the region and the output."""
-    last = next(((at, task) for at, task in reversed(trace.times[WRITTEN]) if task in tree), None)
+    Where that is not known it is taken to be none. Not where a process leaves right after its output, which may
+    have waited in a buffer until then, nor where CPU time is read, which may be what was printed.
+    """
+    last = next(((at, task) for at, task in reversed(trace.times[WRITTEN]) if task in timelines.tree), None)
     if last is None:
         return None
-    end = round(last[0] - later_ns)
-    return Region(round(end - length_ns), end, last[1], "write")
+    if later_ns is None:
+        tasks = process_of(timelines, last[1])
+        cpu_ns = cpu_time(timelines, tasks)
+        left = next((at for at, task in reversed(trace.times[LEFT]) if task in tasks), last[0])
+        if cpu_ns(left) - cpu_ns(last[0]) < LEAVING_NS or readings(trace, timelines, CPU_READING):
+            return None
+    end = round(last[0] - (later_ns or 0))
+    return Region(round(end - length_ns), end, last[1], FoundBy.OUTPUT)
 
 
-def later_by(trace: SchedTrace, tree: Container[int], region: Region) -> float | None:
+def later_by(trace: SchedTrace, timelines: Timelines, region: Region) -> float | None:
     """Nanoseconds from the end of a region to the last output after it."""
     return next(
-        (at - region.end for at, task in reversed(trace.times[WRITTEN]) if task in tree and at >= region.end), None
+        (at - region.end for at, task in reversed(trace.times[WRITTEN]) if task in timelines.tree and at >= region.end),
+        None,
     )
 
 
-def spent_looking(samples: Iterable[Sampled], stacks: KernelStacks, region: Region) -> int:
-    """Nanoseconds of a region that the program's tasks were stopped at the places where readings are written down.
+def process_of(timelines: Timelines, task: int) -> frozenset[int]:
+    """All tasks of the process that a task belongs to."""
+    number = timelines.processes.get(task, task)
+    return frozenset(one for one in timelines.tree if timelines.processes.get(one, one) == number)
 
-    Those of a child that was forked meanwhile too: it has the breakpoints, though nobody looks at it.
-    """
-    within = (one for one in samples if region.start < one.at < region.end)
-    return SAMPLING_NS * sum(not BREAKPOINT.isdisjoint(stacks.names(one.stack)) for one in within)
+
+def cpu_time(timelines: Timelines, tasks: Iterable[int]) -> Callable[[int], int]:
+    """Nanoseconds that tasks have been on CPUs, as a function of the time by the clock."""
+    each = []
+    for task in tasks:
+        ran = [one for one in timelines.tasks.get(task, ()) if one.kind == "cpu"]
+        each.append((ran, list(accumulate((one.end - one.start for one in ran), initial=0))))
+
+    def until(at: int) -> int:
+        spent = 0
+        for ran, before in each:
+            place = bisect.bisect_right(ran, at, key=lambda one: one.start) - 1
+            spent += before[place] + min(at, ran[place].end) - ran[place].start if place >= 0 else 0
+        return spent
+
+    return until
+
+
+def on_cpus(timelines: Timelines, region: Region) -> list[ChargedTime]:
+    """What the tasks of a region in CPU time did there on CPUs, by time."""
+    pieces = [
+        ChargedTime(max(one.start, region.start), min(one.end, region.end), TimeState.ON_CPU, task, 0, one)
+        for task in region.cpu_of
+        for one in timelines.tasks.get(task, ())
+        if one.kind == "cpu" and one.start < region.end and one.end > region.start
+    ]
+    return sorted(pieces, key=lambda piece: piece.start)
+
+
+def readings(trace: SchedTrace, timelines: Timelines, kind: str) -> dict[int, list[int]]:
+    """When each task of the program read a clock."""
+    by_task: dict[int, list[int]] = defaultdict(list)
+    for at, task in trace.times[kind]:
+        if task in timelines.tree:
+            by_task[task].append(at)
+    return by_task
+
+
+def _standing_out(times: Sequence[int], length_ns: float) -> tuple[int, int] | None:
+    """Places of the last two readings that are as far apart; None where that may be by chance."""
+    for near in sorted({*NEAR_NS, max(*NEAR_NS, NEAR * length_ns)}):
+        if pair := _pair(times, length_ns, near):
+            step = max(APART * near, NEAR * length_ns)
+            others = [length_ns + place * step for place in range(-OTHER_LENGTHS, OTHER_LENGTHS + 1) if place]
+            late = [(one := _pair(times, other, near)) and one[1] >= pair[1] for other in others if other > near]
+            return pair if sum(map(bool, late)) <= BY_CHANCE * len(late) else None
+    return None
+
+
+def _pair(times: Sequence[int], length_ns: float, near: float) -> tuple[int, int] | None:
+    for last in range(len(times) - 1, max(0, len(times) - 1 - MOST_BACK), -1):
+        began = times[last] - length_ns
+        place = bisect.bisect_left(times, began, 0, last)
+        nearest = min({max(0, place - 1), min(place, last - 1)}, key=lambda one: abs(times[one] - began))
+        if abs(times[nearest] - began) <= near:
+            return nearest, last
+    return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from .part_events import MARK, MARKED, PART, TIMES, Mark, part_events
 from .perf_open import SOFTWARE, TRACEPOINT
 from .perf_ring import (
     CHAIN,
@@ -25,7 +26,7 @@ from .perf_ring import (
 from .tracefs import TraceFormat, trace_formats
 
 SWITCH, WAKING, FORK = "sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork"
-FAILED, WRITTEN, CLOCK, READING = "raw_syscalls/sys_exit", "syscalls/sys_enter_write", "cpu-clock", "reading"
+FAILED, CLOCK = "raw_syscalls/sys_exit", "cpu-clock"
 CPU_CLOCK = 0
 """PERF_COUNT_SW_CPU_CLOCK."""
 SAMPLING_NS = 1_000_000
@@ -136,13 +137,19 @@ class SchedTrace:
     samples: dict[int, list[Sampled]] = field(default_factory=dict)
     """By task."""
     failed: list[FailedCall] = field(default_factory=list)
-    times: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {WRITTEN: [], READING: []})
-    """Time and task of each write to standard output or error, and of each reading of the clock that is watched."""
+    times: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {name: [] for name in TIMES})
+    """Time and task: when each wrote to standard output or error, read a clock that is watched, left for good."""
     mapped: list[Mapped] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
 
     def name(self, task: int) -> str:
         """What a task is called; a question mark where it was never seen on a CPU."""
         return text_at(self.names.get(task, (0, b"?"))[1])
+
+    def call(self, task: int, at: int, name: bytes) -> None:
+        """Note what a task is called at a time; a mark is no name."""
+        if not name.startswith(MARK.encode()):
+            self.names[task] = max(self.names.get(task, (0, b"")), (at, name))
 
 
 class SchedRings:
@@ -150,7 +157,7 @@ class SchedRings:
 
     def __init__(self, root: Path, size: int = 4 << 20, stacks: bool = False) -> None:
         """Open the events, switched off, as root or with CAP_PERFMON and a readable tracefs."""
-        names = (SWITCH, WAKING, FORK, *((FAILED, WRITTEN) if stacks else ()))
+        names = (SWITCH, WAKING, FORK, *((FAILED, *PART) if stacks else ()))
         formats = trace_formats(root, names)
         self._stacks = stacks
         self._registers = FIRST_ARGUMENT.get(platform.machine(), 0) if stacks else 0
@@ -161,11 +168,17 @@ class SchedRings:
         self._fork = fields(formats[FORK], child_pid="i")
         if stacks:
             self._failed = fields(formats[FAILED], id="q", ret="q")
-        self.rings = PerfRings(root, self._events({name: one.number for name, one in formats.items()}), size)
+            self._marked = fields(formats[MARKED], pid="i", oldcomm=NAME, newcomm=NAME)
+        self._numbers = {name: one.number for name, one in formats.items()}
+        self.rings = PerfRings(root, self._events(), size)
 
-    def _events(self, numbers: dict[str, int]) -> list[RingEvent]:
+    def watch_part(self) -> None:
+        """Open, switched off, what tells which part of a run a metric measures."""
+        self.rings.add(*part_events(self._numbers))
+
+    def _events(self) -> list[RingEvent]:
         """The first carries the records of switches and mappings: each event would write its own."""
-        switch, waking, fork = (RingEvent(name, TRACEPOINT, numbers[name]) for name in (SWITCH, WAKING, FORK))
+        switch, waking, fork = (RingEvent(name, TRACEPOINT, self._numbers[name]) for name in (SWITCH, WAKING, FORK))
         if not self._stacks:
             return [switch._replace(flags=CONTEXT_SWITCH), waking, fork]
         sample = RAW | CHAIN | (REGISTERS if self._registers else 0)
@@ -174,8 +187,7 @@ class SchedRings:
             switch._replace(sample=sample, flags=flags, registers=self._registers),
             waking._replace(sample=RAW | CHAIN, flags=KERNEL_CHAIN),
             fork,
-            RingEvent(FAILED, TRACEPOINT, numbers[FAILED], filter="ret < 0 && ret > -200"),
-            RingEvent(WRITTEN, TRACEPOINT, numbers[WRITTEN], sample=0, filter="fd == 1 || fd == 2"),
+            RingEvent(FAILED, TRACEPOINT, self._numbers[FAILED], filter="ret < 0 && ret > -200"),
             RingEvent(CLOCK, SOFTWARE, CPU_CLOCK, CHAIN, EXCLUDE_IDLE, SAMPLING_NS),
         ]
 
@@ -189,7 +201,11 @@ class SchedRings:
         for records in written:
             self._read(records, trace)
         trace.events.sort(key=lambda event: event.at)
+        for event in trace.events:  # a thread of a program that has called itself by a mark has no other name
+            if isinstance(event, Fork) and event.child not in trace.names and event.parent in trace.names:
+                trace.names[event.child] = trace.names[event.parent]
         trace.failed.sort()
+        trace.marks.sort()
         for times in trace.times.values():
             times.sort()
         for samples in trace.samples.values():
@@ -224,10 +240,10 @@ class SchedRings:
             stack = records[at + BODY + 8 : raw]
         raw += 4  # its own size
         if name == SWITCH:
-            called, out, state, calls, into = self._switch.unpack_from(records, raw)
             argument = self._argument(records, raw) if self._registers else None
-            trace.names[out] = max(trace.names.get(out, (0, b"")), (time, called))
-            trace.names[into] = max(trace.names.get(into, (0, b"")), (time, calls))
+            called, out, state, calls, into = self._switch.unpack_from(records, raw)
+            trace.call(out, time, called)
+            trace.call(into, time, calls)
             trace.events.append(Switch(time, cpu, out, state, into, process, stack, argument))
         elif name == WAKING:
             flags, woken = self._waking.unpack_from(records, raw)
@@ -236,9 +252,17 @@ class SchedRings:
             trace.events.append(Fork(time, cpu, task, *self._fork.unpack_from(records, raw)))
         elif name == CLOCK:
             trace.samples.setdefault(task, []).append(Sampled(time, process, stack))
-        elif name == FAILED:
+        else:
+            self._rarer(name, records, raw, time, task, trace)
+
+    def _rarer(self, name: str, records: bytes, raw: int, time: int, task: int, trace: SchedTrace) -> None:
+        if name == FAILED:
             call, error = self._failed.unpack_from(records, raw)
             trace.failed.append(FailedCall(time, task, call, -error))
+        elif name == MARKED:
+            renamed, called, mark = self._marked.unpack_from(records, raw)
+            trace.call(renamed, time, called)
+            trace.marks.append(Mark(time, task, text_at(mark).strip()))
         elif name in trace.times:
             trace.times[name].append((time, task))
 

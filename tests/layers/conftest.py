@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from vgo_agent.layers.loader import open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.probes.perf_ring import RingLoad
 from vgo_agent.tools.execution.spawn import Spawner
 
 from .fake_root import FakeRoot
@@ -41,6 +42,20 @@ def opening():
     yield opened
     for probe in probes:
         probe.close()
+
+
+@pytest.fixture
+def opened(monkeypatch, opening):
+    """Opens a layer by its spec, however busy others keep the machine; the machine must have it."""
+    monkeypatch.setattr(RingLoad, "too_much", lambda *_: "")
+
+    def open_here(spec: str):
+        probe = opening(find_layer(spec))
+        if probe.absent():
+            pytest.skip(next(iter(probe.absent().values())))
+        return probe
+
+    return open_here
 
 
 @pytest.fixture

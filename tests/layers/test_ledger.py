@@ -5,7 +5,6 @@ import os
 import random
 import subprocess
 import sys
-from contextlib import ExitStack
 
 import pytest
 from hypothesis import given, settings
@@ -13,38 +12,13 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.lanes_made import MOST_PIECES
 from vgo_agent.layers.probes.open_files import OpenFiles
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.perf_ring import RingLoad
 from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
-
-
-@pytest.fixture(scope="module")
-def spawner():
-    with Spawner() as opened:
-        yield opened
-
-
-@pytest.fixture
-def opened(monkeypatch):
-    """Opens a layer by its spec, however busy others keep the machine; the machine must have it."""
-    monkeypatch.setattr(RingLoad, "too_much", lambda *_: "")
-    with ExitStack() as undo:
-
-        def open_here(spec: str):
-            probe = open_probe(find_layer(spec))
-            if probe.absent():
-                pytest.skip(next(iter(probe.absent().values())))
-            undo.callback(probe.close)
-            return probe
-
-        yield open_here
 
 
 def split(spawner, probe, *argv: str):
@@ -190,34 +164,6 @@ def test_a_file_without_a_name_is_called_the_same_in_every_run(tmp_path):
     os.close(file)
 
 
-TIMED = """
-import os, time
-sum(range(10**5))
-start = time.perf_counter()
-time.sleep(.03)
-print(f"took {1e9 * (time.perf_counter() - start):.0f}")
-time.sleep(.02)
-"""
-
-
-def test_the_part_that_a_metric_measures_is_found_by_the_readings_of_the_clock(spawner, opened):
-    probe = opened("stacks")
-    probe.times_part = True
-    command = probe.wrap(SpawnCommand((sys.executable, "-S", "-c", TIMED), dict(os.environ)))
-    found = 0
-    for _ in range(8):  # a run that loses its CPU just when it reads the clock is found by its output
-        run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
-        took_ns = float(run.output.split()[1])
-        values = probe.split(took_ns)
-        split_ms = sum(value for name, value in values.items() if name.endswith("_ms"))
-        assert run.exit_code == 0 and values["stacks.region"] in ("clock", "write")
-        assert split_ms == pytest.approx(took_ns / 1e6, abs=0.05)
-        if values["stacks.region"] == "clock":
-            found += 1
-            assert 29 <= ms(values, "sleep") < took_ns / 1e6, "not the sleep after it"
-    assert found
-
-
 def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypatch):
     def refused(*_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -226,27 +172,6 @@ def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypat
     probe = open_probe(find_layer("stacks"))
     assert "perf_event_open was refused" in probe.absent()["stacks.socket_ms"] and not probe.split(None)
     probe.close()
-
-
-def test_what_stands_between_us_and_the_program_holds_nothing_up(spawner, opened, tmp_path):
-    probe = opened("stacks")
-    probe.times_part = True
-    command = probe.wrap(SpawnCommand((sys.executable, "-S", "-c", TIMED), dict(os.environ)))
-    through = ("/bin/sh", "-c", '"$@"; exit $?', "sh", *command.argv)  # as a launcher or a tracer that forks
-    elsewhere = [word.replace("/gate", "/not-here") for word in command.argv]  # as in a container
-    for argv in (through, elsewhere, through, command.argv):
-        run = spawner.run(Launch(tuple(argv), environment=command.environment), [probe], capture=True, timeout_s=60)
-        took_ns = float(run.output.split()[1])
-        assert run.exit_code == 0 and not run.timed_out and probe.split(took_ns)["stacks.region"] in ("clock", "write")
-
-
-def test_a_program_that_forks_and_fails_does_so_while_its_readings_of_the_clock_are_watched(spawner, opened):
-    probe = opened("stacks")
-    probe.times_part = True
-    script = "for i in 1 2 3 4 5; do /bin/true || exit 7; done; date +%N > /dev/null; exit 3"
-    command = probe.wrap(SpawnCommand(("/bin/sh", "-c", script), dict(os.environ)))
-    run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
-    assert run.exit_code == 3
 
 
 def events(chance: random.Random, tasks: int, cpus: int, count: int):

@@ -12,6 +12,7 @@ from pydantic import Field
 from ...knowledge.schema import KnownFactor
 from ...knowledge.shape import is_empty, is_none
 from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState, measured_as
+from ...layers.probes.region import IN_CPU_TIME, FoundBy
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..subject import Subject
@@ -42,6 +43,8 @@ class Ledger(FiniteResult):
     layer: str
     whole: bool
     """Whole runs are split, though the metric may measure a part of them."""
+    found_by: FoundBy = Field(default=FoundBy.RUN, exclude_if=lambda by: by is FoundBy.RUN)
+    """How the part was found that is split; of whole runs, why none was."""
     fits: bool
     """What is split stands for the outcome: nothing is concluded where it does not."""
     left_out: int
@@ -100,13 +103,16 @@ def ledger_of(
     """Make the ledger of the runs that carry one; None where there is none.
 
     Of those with stacks where there are some, unless the same states have other gaps in runs without: then keeping the
-    stacks has changed the program. `factors` are recognised in what the states were made of.
+    stacks has changed the program. That is told where whole runs without stand for the same. `factors` are recognised in
+    what the states were made of.
     """
     with_stacks, alone = split_runs(table, STACKS, subject), split_runs(table, LEDGER, subject, without=STACKS)
     opened = ledger_of_split(STACKS, with_stacks, seed, factors.values()) if with_stacks else None
     plain = ledger_of_split(LEDGER, alone, seed) if alone else None
     if opened is None or with_stacks is None or plain is None:
         return opened or plain
+    if not plain.fits or with_stacks.found_by in IN_CPU_TIME:
+        return opened
     whole = shares(with_stacks.time_ms, coarse(with_stacks.states), seed)
     changed = tuple(
         one.state for one in plain.shares.states if whole and _apart(one, whole.state(one.state), plain.shares.gap_ms)
@@ -146,6 +152,7 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
     return Ledger(
         layer=layer,
         whole=split.whole,
+        found_by=split.found_by,
         fits=split.fits,
         left_out=split.left_out,
         sums=sums,

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
 from ...layers.probes.opened import CpuSamples, OpenedRun
+from ...layers.probes.region import BETWEEN_MARKS, WHOLE, FoundBy
 from ..row import BASELINE
 from ..run_table import RunTable
-from ..statistics.values import FloatArray
+from ..statistics.values import BoolArray, FloatArray
 from ..subject import Subject
 
 STACKS, LEDGER = "stacks", "ledger"
@@ -38,8 +39,8 @@ class SplitRuns:
     """Milliseconds in each state, shape (runs,)."""
     opened: tuple[OpenedRun, ...]
     """One for each run; none where no stacks were kept."""
-    whole: bool
-    """Whole runs are split, though the metric may measure a part of them."""
+    found_by: FoundBy
+    """How the part was found that is split; of whole runs, why none was."""
     fits: bool
     """What is split stands for the outcome."""
     left_out: int
@@ -50,6 +51,11 @@ class SplitRuns:
     """Place of each in its series."""
     events: Mapping[str, FloatArray] = field(default_factory=dict)
     """Counts of other layers that come from what the program does, shape (runs,), by column."""
+
+    @property
+    def whole(self) -> bool:
+        """Whole runs are split, though the metric may measure a part of them."""
+        return self.found_by in WHOLE
 
     @property
     def residual_ms(self) -> FloatArray:
@@ -67,16 +73,17 @@ def split_runs(
     if not names:
         return None
     columns = np.array([table.column(f"{layer}.{name}_ms", condition) for name in names])
-    region = np.array(table.text(f"{layer}.region", condition) if f"{layer}.region" in table.names else [])
+    region = table.text(f"{layer}.region", condition) if f"{layer}.region" in table.names else [None] * len(columns.T)
+    found = [FoundBy(cell or FoundBy.RUN) for cell in region]
     wall = 1e3 * table.column("wall_s", condition)
     on = [(layers or "").split("+") for layers in table.text("layers", condition)]
     split = np.isfinite(columns).all(axis=0) & np.array([without not in layers for layers in on])
-    part = split & (region != "run") if region.size else np.zeros_like(split)
-    whole = not ms_each or part.sum() < (1 - MOST_WITHOUT) * split.sum()
-    kept = split if whole and not part.any() else split & ~part if whole else part
+    kept = _alike(split, found, part=ms_each > 0)
     if not kept.any():
         return None
-    time = wall if whole else ms_each * table.column("outcome", condition)
+    by = Counter(one for one, keep in zip(found, kept, strict=True) if keep).most_common(1)[0][0]
+    outcome_ms = ms_each * table.column("outcome", condition)
+    time = wall if by in WHOLE else columns.sum(axis=0) if by in BETWEEN_MARKS else outcome_ms
     texts = table.text(f"{layer}.opened", condition) if f"{layer}.opened" in table.names else []
     opened = tuple(OpenedRun.read(text or "") for text, keep in zip(texts, kept, strict=False) if keep)
     states = dict(zip(names, columns[:, kept], strict=True))
@@ -84,14 +91,14 @@ def split_runs(
     states = {**divided, **states}
     seen = {name: values for name, values in states.items() if values.any()}
     tried = sum(layer in layers and without not in layers for layers in on)
-    timed = ms_each * table.column("outcome", condition)[kept] if ms_each else None
-    fits = subject.metric is None or not whole or follows(time[kept], timed)
+    timed = outcome_ms[kept] if ms_each else None
+    fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or follows(time[kept], timed)
     packed = table.text(f"{layer}.lanes", condition) if f"{layer}.lanes" in table.names else []
     lanes = tuple(text or "" for text, keep in zip(packed, kept, strict=False) if keep)
     order = tuple(table.column("order", condition)[kept].astype(int).tolist())
     counts = {name: table.column(name, condition)[kept] for name in _events(table)}
     events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
-    return SplitRuns(time[kept], seen, opened, whole, fits, int(tried - kept.sum()), lanes, order, events)
+    return SplitRuns(time[kept], seen, opened, by, fits, int(tried - kept.sum()), lanes, order, events)
 
 
 def _events(table: RunTable) -> list[str]:
@@ -104,8 +111,22 @@ def _events(table: RunTable) -> list[str]:
     ]
 
 
+def _alike(split: BoolArray, found: Sequence[FoundBy], part: bool) -> BoolArray:
+    """Which of the runs that are `split`, shape (runs,), are looked at: all of one kind.
+
+    Those of which the same kind of `part` was found, by the clock, in CPU time or between marks; else whole ones.
+    """
+    kinds = [FoundBy.RUN if one in WHOLE else FoundBy.CLOCK if one is FoundBy.OUTPUT else one for one in found]
+    count = Counter(kind for kind, keep in zip(kinds, split, strict=True) if keep and kind is not FoundBy.RUN)
+    kind, runs = count.most_common(1)[0] if count and part else (FoundBy.RUN, 0)
+    if runs < (1 - MOST_WITHOUT) * split.sum() and FoundBy.RUN in kinds:
+        kind = FoundBy.RUN
+    alike: BoolArray = split & np.array([one is kind for one in kinds])
+    return alike
+
+
 def follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:
-    """Tell whether whole runs may stand for the part that a metric times: what lies beside it must not go with it."""
+    """Tell whether what is split may stand for the part that a metric times: what lies beside must not go with it."""
     if timed_ms is None or not timed_ms.std():
         return False
     beside = whole_ms - timed_ms

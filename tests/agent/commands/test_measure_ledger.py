@@ -133,6 +133,33 @@ def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_c
     assert "Where the milliseconds went" in report and "asleep by a timer" in report
 
 
+SCRIPT = """#!/bin/sh
+%s
+start=$(date +%%s%%N)
+sleep 0.0$(od -An -N1 -tu1 /dev/urandom | tr -d " ")
+end=$(date +%%s%%N)
+%s
+echo "took: $(((end - start) / 1000))"
+"""
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_part_that_nothing_shows_is_told_with_the_line_to_put_in_and_found_with_it(
+    vgo, tmp_path, stacks, marked
+) -> None:
+    program = tmp_path / "script.sh"
+    marks = [f"echo vgo:{end} > /proc/self/comm" if marked else "" for end in ("begin", "end")]
+    program.write_text(SCRIPT % tuple(marks))
+    program.chmod(0o755)
+    words = ("--metric", "took: ([0-9]+)", "--unit", "us", "--runs", "12")
+    done = vgo("measure", "--ledger", *words, str(program))
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert ("Split is the part of the run between its marks" in said) == marked
+    assert ("Which part of a run the metric measures was not found" in said) != marked
+    assert ("echo vgo:begin > /proc/self/comm" in said) != marked
+
+
 def test_too_few_runs_for_a_ledger_are_told(vgo, script, stacks) -> None:
     done = vgo("measure", "--ledger", "--runs", "4", str(script("sleeps", SOMETIMES_SLEEPS)))
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from vgo_agent.agent.report.timeline_figure import timeline_picture
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun
+from vgo_agent.layers.probes.region import FoundBy
 from vgo_agent.tools.ledger.flame import flame_frames, flame_stacks, folded
 from vgo_agent.tools.ledger.run_timeline import TypicalRun, in_cells
 from vgo_agent.tools.ledger.shares import shares, slow_runs
@@ -29,7 +30,7 @@ def test_bars_are_as_long_as_the_time(seed, runs, states):
     chance = np.random.default_rng(seed)
     split = {name.value: chance.lognormal(0, 1, runs) for name in list(TimeState)[:states]}
     time = np.sum(list(split.values()), axis=0)
-    split_of = SplitRuns(time, split, (), whole=True, fits=True, left_out=0)
+    split_of = SplitRuns(time, split, (), found_by=FoundBy.RUN, fits=True, left_out=0)
     divided = shares(time, split, seed=1)
     assume(divided is not None)
     assert divided is not None
@@ -89,7 +90,9 @@ def test_a_timeline_is_drawn_of_any_two_runs_and_a_trace_of_them_loses_no_time(o
 def test_the_typical_run_of_a_class_is_nearest_to_its_median():
     time = np.array([10.0, 10.1, 10.2, 10.3, 10.4, 10.5, 10.6, 30.0, 31.0, 33.0, 39.0])
     lanes = tuple(RunLanes(round(1e6 * ms), (), (ThreadLane("a 1", True, ()),)).text() for ms in time.tolist())
-    split = SplitRuns(time, {"user": time}, (), whole=True, fits=True, left_out=0, lanes=lanes, order=tuple(range(11)))
+    split = SplitRuns(
+        time, {"user": time}, (), found_by=FoundBy.RUN, fits=True, left_out=0, lanes=lanes, order=tuple(range(11))
+    )
     rows, _ = slow_runs(time)
     for one, name, times in zip(typical_runs(split), ("slow", "fast"), (time[rows], time[~rows]), strict=True):
         assert one.name == f"{name} run {time.tolist().index(one.ms)}" and one.lanes.ns == round(1e6 * one.ms)
@@ -108,7 +111,9 @@ def test_a_flame_graph_is_as_wide_as_the_slow_run():
         )
 
     time = np.array([5.0] * 8 + [9.0] * 8)
-    split = SplitRuns(time, {"sleep": time}, tuple(map(run, time.tolist())), whole=True, fits=True, left_out=0)
+    split = SplitRuns(
+        time, {"sleep": time}, tuple(map(run, time.tolist())), found_by=FoundBy.RUN, fits=True, left_out=0
+    )
     stacks = flame_stacks(split)
     assert [frame.slow_ms for frame in flame_frames(stacks) if not frame.depth] == [5.0, 3.0, 1.0]
     lines = folded(stacks).splitlines()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vgo_agent.knowledge.time_states import TimeState
+from vgo_agent.layers.probes.region import FoundBy
 from vgo_agent.layers.schema import Column
 from vgo_agent.tools.ledger.ledger import ledger_of_split
 from vgo_agent.tools.ledger.plausible import elsewhere
@@ -18,7 +19,9 @@ def ledger(**more_ms):
     chance = np.random.default_rng(1)
     states = {name: chance.normal(10, 0.1, RUNS) + more * SLOW for name, more in more_ms.items()}
     states = {**states, "user": states.get("user", 0) + chance.normal(40, 0.1, RUNS)}
-    made = ledger_of_split("stacks", SplitRuns(sum(states.values()), states, (), False, True, 0, (), ()), seed=1)
+    made = ledger_of_split(
+        "stacks", SplitRuns(sum(states.values()), states, (), FoundBy.CLOCK, True, 0, (), ()), seed=1
+    )
     assert made is not None
     return made
 

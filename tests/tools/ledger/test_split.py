@@ -60,3 +60,41 @@ def test_where_stacks_change_the_program_its_runs_without_them_tell(looking_chan
     assert found is not None
     assert (found.layer, found.changed) == (("ledger", ("blocked", "on_cpu")) if looking_changes_it else ("stacks", ()))
     assert [one.state for one in found.material] == ["blocked" if looking_changes_it else "sleep"]
+
+
+def found_table(found_by, beside_ms=0.0):
+    """Runs of 20 to 60 ms, each split into a sleep and 15 ms on a CPU, between ends that were found so."""
+    chance = np.random.default_rng(6)
+    rows = []
+    for place, found in enumerate(found_by):
+        asleep = chance.uniform(5, 45)
+        beside = beside_ms * chance.random()
+        rows.append(
+            {
+                **{"order": place, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0},
+                **{"outcome": (15 + asleep) / 1e3, "wall_s": (100 + asleep) / 1e3, "layers": "stacks", "failure": ""},
+                **{"stacks.sleep_ms": asleep + beside, "stacks.on_cpu_ms": 15.0, "stacks.region": found},
+            }
+        )
+    return read_runs(write_runs(rows), "t.csv")
+
+
+METRIC = Subject(command=("x",), argv=("x",), directory="/", metric="t ([0-9.]+)", unit="s")
+
+
+def test_runs_are_split_by_what_was_found_in_most_of_them():
+    some = [*["clock"] * 20, *["write"] * 14, *["CPU clock"] * 3, *["run: too many readings"] * 3]
+    found = ledger_of(found_table(some), METRIC, seed=1)
+    assert found is not None and (found.found_by, found.whole, found.shares.runs) == ("clock", False, 34)
+    assert found.left_out == 6 and found.sums.hold and found.fits
+    rarely = [*["clock"] * 15, *["run: too many readings"] * 25]
+    found = ledger_of(found_table(rarely), METRIC, seed=1)
+    assert found is not None and (found.found_by, found.whole) == ("run: too many readings", True)
+
+
+@pytest.mark.parametrize(("beside_ms", "fits"), [(2, True), (90, False)])
+def test_what_lies_between_marks_is_as_long_as_it_is_and_must_go_with_the_metric(beside_ms, fits):
+    found = ledger_of(found_table(["marks"] * RUNS, beside_ms), METRIC, seed=1)
+    assert found is not None and found.found_by == "marks" and not found.whole
+    assert found.sums.hold and found.sums.worst_ms < 1e-9
+    assert found.fits == fits and bool(found.material) == fits

@@ -1,0 +1,107 @@
+"""Finds the part of each run that the metric measures, with what earlier runs of the program have shown."""
+
+from __future__ import annotations
+
+import statistics
+from contextlib import suppress
+from pathlib import Path
+
+from .clock_readings import ClockReadings, spent_looking
+from .kernel_stack import KernelStacks
+from .part_events import CPU_READING, READING
+from .perf_ring import WRITING_NS
+from .region import (
+    MOST_BACK,
+    FoundBy,
+    Region,
+    before_output,
+    between_cpu_readings,
+    between_marks,
+    between_readings,
+    later_by,
+    readings,
+)
+from .sched_trace import BODY, SchedRings, SchedTrace
+from .timeline import Timelines
+
+LOOKING, COSTLY, MISSED = 0.02, 2, 2
+"""Of a region: where looking for it takes a larger share, the run is left out, and after so many of them the clock is
+not watched any more; nor after so many more runs without a pair of readings than with one."""
+ENOUGH, ALIKE_NS, ALIKE = 8, 50_000, 0.01
+"""Regions after which the output alone tells where the next ones end, if half of them end within so many nanoseconds,
+or within this share of a region, of each other before it: to watch a clock takes a fifth of a second a run."""
+
+
+class RegionSearch:
+    """Watches clocks, marks and output, and finds the part of a run between two of them."""
+
+    def __init__(self, root: Path, rings: SchedRings, stacks: KernelStacks) -> None:
+        """Open the events, switched off."""
+        self._rings, self._stacks = rings, stacks
+        rings.watch_part()
+        self._clock: ClockReadings | None = None
+        with suppress(OSError):  # without uprobes, by the output and by CPU time
+            self._clock = ClockReadings(root)
+        self._later_ns: list[float] = []
+        """From the end of a region to the output, in the runs where both were found."""
+        self._watch_clock, self._why = True, FoundBy.UNREAD
+        self._costly = self._missed = 0
+
+    def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """Let a program wait until its readings of the clock can be watched."""
+        return self._clock.wrap(argv) if self._clock else argv
+
+    def started(self, pid: int) -> None:
+        """Watch when the program reads the clock, and let it go on."""
+        if self._clock is not None:
+            self._clock.follow(self._rings.rings, pid, self._watch_clock)
+
+    def after(self) -> None:
+        """Watch no more."""
+        if self._clock is not None:
+            self._clock.end()
+
+    def find(self, trace: SchedTrace, timelines: Timelines, length_ns: float, since: int) -> Region | FoundBy:
+        """Find the part of a run, begun at a time, that took as long as was printed; else say why there is none."""
+        if found := between_marks(trace, timelines, length_ns):
+            self._watch_clock = False
+        else:
+            timed = between_readings(trace, timelines, length_ns)
+            if self._watch_clock:
+                self._learn(trace, timelines, timed)
+            later_ns = statistics.median_low(self._later_ns) if len(self._later_ns) > self._missed else None
+            found = timed or between_cpu_readings(trace, timelines, length_ns)
+            found = found or before_output(trace, timelines, length_ns, later_ns)
+        if found is None or found.start < since:
+            return self._why
+        return FoundBy.OFTEN if self._changed_by_looking(trace, timelines, found) else found
+
+    def _learn(self, trace: SchedTrace, timelines: Timelines, timed: Region | None) -> None:
+        read = sum(map(len, readings(trace, timelines, READING).values()))
+        self._why = FoundBy.OFTEN if read > MOST_BACK else FoundBy.UNPAIRED if read else FoundBy.UNREAD
+        if timed is None:
+            self._missed += 1
+            self._watch_clock = self._missed < MISSED + len(self._later_ns)
+        elif (later := later_by(trace, timelines, timed)) is not None:
+            self._later_ns.append(later)
+            if len(self._later_ns) >= ENOUGH:
+                low, _, high = statistics.quantiles(self._later_ns, n=4)
+                self._watch_clock = high - low > max(ALIKE_NS, ALIKE * (timed.end - timed.start))
+
+    def _changed_by_looking(self, trace: SchedTrace, timelines: Timelines, found: Region) -> bool:
+        """Tell whether looking took too much of a region; then it is found by less in later runs."""
+        most = LOOKING * (found.end - found.start)
+        samples = (one for task in timelines.tree for one in trace.samples.get(task, ()))
+        stopped = spent_looking(samples, self._stacks, found.start, found.end) > most
+        self._costly += stopped
+        self._watch_clock &= self._costly < COSTLY
+        times = [at for each in readings(trace, timelines, CPU_READING).values() for at in each]
+        written = sum(found.start < at < found.end for at in times) * BODY * WRITING_NS > most
+        if written:
+            self._rings.rings.remove(CPU_READING)
+        return stopped or written
+
+    def close(self) -> None:
+        """Remove what the clock is watched with."""
+        if self._clock is not None:
+            self._clock.close()

@@ -1,0 +1,204 @@
+"""The part of a run that its metric measures is found by marks or by readings of a clock, or told not to be found."""
+
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from vgo_agent.layers.probes.base import SpawnCommand
+from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.layers.probes.part_events import READING
+from vgo_agent.layers.probes.region import between_readings
+from vgo_agent.layers.probes.sched_trace import SchedTrace
+from vgo_agent.layers.probes.timeline import Timelines
+from vgo_agent.layers.schema import Value
+from vgo_agent.tools.execution.launch import Launch
+
+
+def timed(opened, *argv: str):
+    """Open the probe of a metric that times a part; give it and how the program is started."""
+    probe = opened("stacks")
+    probe.times_part = True
+    return probe, probe.wrap(SpawnCommand(argv, dict(os.environ)))
+
+
+def run_of(spawner, probe, command) -> tuple[list[float], Mapping[str, Value]]:
+    """Run once; give the numbers that were printed, the first a time in ns, and what the time went to, in ms."""
+    run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True, timeout_s=60)
+    assert run.exit_code == 0, run.error
+    printed = [float(word) for word in run.output.split()]
+    return printed, probe.split(printed[0])
+
+
+def ms(values: Mapping[str, Value]) -> dict[str, float]:
+    """Milliseconds in each state that the time was in."""
+    return {name[7:-3]: value for name, value in values.items() if name.endswith("_ms") and value}
+
+
+TIMED = """
+import os, time
+sum(range(10**5))
+start = time.perf_counter()
+time.sleep(.03)
+print(f"{1e9 * (time.perf_counter() - start):.0f}")
+time.sleep(.02)
+"""
+
+
+def test_the_part_that_a_metric_measures_is_found_by_the_readings_of_the_clock(spawner, opened):
+    probe, command = timed(opened, sys.executable, "-S", "-c", TIMED)
+    found = 0
+    for _ in range(8):  # a run that loses its CPU just when it reads the clock is found by its output
+        (took_ns,), values = run_of(spawner, probe, command)
+        assert values["stacks.region"] in ("clock", "write")
+        assert sum(ms(values).values()) == pytest.approx(took_ns / 1e6, abs=0.05)
+        if values["stacks.region"] == "clock":
+            found += 1
+            assert 29 <= ms(values)["sleep"] < took_ns / 1e6, "not the sleep after it"
+    assert found
+
+
+def test_what_stands_between_us_and_the_program_holds_nothing_up(spawner, opened, tmp_path):
+    probe, command = timed(opened, sys.executable, "-S", "-c", TIMED)
+    through = ("/bin/sh", "-c", '"$@"; exit $?', "sh", *command.argv)  # as a launcher or a tracer that forks
+    elsewhere = [word.replace("/gate", "/not-here") for word in command.argv]  # as in a container
+    for argv in (through, elsewhere, through, command.argv):
+        run = spawner.run(Launch(tuple(argv), environment=command.environment), [probe], capture=True, timeout_s=60)
+        took_ns = float(run.output)
+        assert run.exit_code == 0 and not run.timed_out and probe.split(took_ns)["stacks.region"] in ("clock", "write")
+
+
+def test_a_program_that_forks_and_fails_does_so_while_its_readings_of_the_clock_are_watched(spawner, opened):
+    script = "for i in 1 2 3 4 5; do /bin/true || exit 7; done; date +%N > /dev/null; exit 3"
+    probe, command = timed(opened, "/bin/sh", "-c", script)
+    run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
+    assert run.exit_code == 3
+
+
+MARKING = """
+import ctypes, time
+def mark(text):
+    with open("/proc/thread-self/comm", "w") as file: file.write(text)
+def name(text): ctypes.CDLL(None).prctl(15, text.encode(), 0, 0, 0)
+def now(): return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+name("worker")
+time.sleep(.01)
+mark("vgo:begin"); mark("vgo:end")
+outer = now(); %s("vgo:begin"); inner = now()
+sum(range(10**5)); time.sleep(.02); sum(range(10**5))
+ended = now(); %s("vgo:end"); print(ended - inner, now() - outer)
+time.sleep(.01)
+"""
+
+
+@pytest.mark.parametrize("how", ["mark", "name"])
+def test_the_part_between_the_last_marks_is_looked_at_and_a_mark_is_no_name(spawner, opened, how):
+    probe, command = timed(opened, sys.executable, "-S", "-c", MARKING % (how, how))
+    for _ in range(2):
+        (inner_ns, outer_ns), values = run_of(spawner, probe, command)
+        assert values["stacks.region"] == "marks"
+        assert inner_ns / 1e6 <= sum(ms(values).values()) <= outer_ns / 1e6 and ms(values)["sleep"] >= 20
+        parts = OpenedRun.read(values["stacks.opened"]).parts
+        assert any(part.what.startswith("worker") for part in parts) and "vgo:" not in values["stacks.opened"]
+
+
+def test_a_script_marks_what_its_children_do(spawner, opened):
+    script = "sleep .01; echo vgo:begin > /proc/self/comm; sleep .02; echo vgo:end > /proc/self/comm; echo 20000000"
+    probe, command = timed(opened, "/bin/sh", "-c", script)
+    _, values = run_of(spawner, probe, command)
+    assert values["stacks.region"] == "marks" and 15 < ms(values)["sleep"] < 25
+
+
+CPU_TIMES = {
+    "of the process": ("process_time_ns", ""),
+    "of a thread": ("thread_time_ns", "threading.Thread(target=sum, args=(range(10**5),)).start()"),
+}
+IN_CPU_TIME = """
+import threading, time
+time.sleep(.01)
+start = time.%s()
+%s
+sum(range(3 * 10**5)); time.sleep(.02); sum(range(10**5))
+end = time.%s()
+time.sleep(.01); print(end - start)
+"""
+C_PROGRAM = """
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+    volatile double sum = 0;
+    usleep(10000);
+    clock_t start = clock();
+    for (int i = 0; i < 3000000; i++) sum += i;
+    usleep(20000);
+    clock_t end = clock();
+    printf("%.0f\\n", 1e9 * (end - start) / CLOCKS_PER_SEC);
+    return 0;
+}
+"""
+
+
+def is_cpu_time(spawner, probe, command) -> None:
+    """Check that a metric in CPU time is one of states on a CPU that add up to it."""
+    off, printed, found = [], [], []
+    for _ in range(8):
+        (took_ns,), values = run_of(spawner, probe, command)
+        found.append(values["stacks.region"] == "CPU clock")
+        if found[-1]:
+            assert list(ms(values)) == ["on_cpu"]
+            off.append(abs(took_ns / 1e6 - ms(values)["on_cpu"]))
+            printed.append(took_ns / 1e6)
+    assert sum(found) >= 5, "where the clock was watched at a cost, or by others' doing, there is none"
+    assert statistics.median(off) <= max(0.05, 0.01 * statistics.median(printed))
+
+
+@pytest.mark.parametrize("name", CPU_TIMES)
+def test_of_a_metric_in_cpu_time_the_states_on_a_cpu_add_up_to_it_whatever_it_waits_for(spawner, opened, name):
+    clock, beside = CPU_TIMES[name]
+    is_cpu_time(spawner, *timed(opened, sys.executable, "-S", "-c", IN_CPU_TIME % (clock, beside, clock)))
+
+
+def compiled(tmp_path, source: str, *flags: str) -> str:
+    """Compile a C program; skips where that cannot be done."""
+    if shutil.which("gcc") is None:
+        pytest.skip("the package gcc is not installed")
+    (tmp_path / "program.c").write_text(source)
+    if subprocess.run(["gcc", "-O1", *flags, "-o", "program", "program.c"], cwd=tmp_path).returncode:
+        pytest.skip(f"gcc {' '.join(flags)} finds no library to link")
+    return str(tmp_path / "program")
+
+
+def test_so_do_those_of_a_c_program_that_calls_clock(spawner, opened, tmp_path):
+    is_cpu_time(spawner, *timed(opened, compiled(tmp_path, C_PROGRAM)))
+
+
+def test_what_is_printed_as_the_program_leaves_tells_no_part_and_says_so(spawner, opened, tmp_path):
+    by_the_clock = C_PROGRAM.replace("clock_t", "double").replace("/ CLOCKS_PER_SEC", "").replace("clock()", "now()")
+    reads = "static double now(void) {struct timespec t; clock_gettime(1, &t); return t.tv_sec + t.tv_nsec / 1e9;}"
+    program = compiled(tmp_path, by_the_clock.replace("int main", f"{reads}\nint main"), "-static")
+    probe, command = timed(opened, program)
+    assert run_of(spawner, probe, command)[1]["stacks.region"] == "run: no reading"
+    assert run_of(spawner, *timed(opened, compiled(tmp_path, (tmp_path / "program.c").read_text())))[1][
+        "stacks.region"
+    ] in ("clock", "run: no pair of readings")  # it lost its CPU in a reading
+
+
+@pytest.mark.parametrize("often", [False, True])
+def test_a_pair_of_readings_stands_out_or_is_found_too_rarely_to_count(often):
+    chance, found, runs = random.Random(5), 0, 60
+    for _ in range(runs):
+        length = chance.randrange(20_000_000, 40_000_000)
+        beside = sorted(chance.randrange(100_000_000) for _ in range(5000 if often else 20))
+        start = chance.randrange(30_000_000)
+        end = start + length + chance.randrange(-3000, 3000)
+        trace = SchedTrace()
+        trace.times[READING] = [(at, 1) for at in sorted((*beside, *(() if often else (start, end))))]
+        region = between_readings(trace, Timelines(trace, 1), length)
+        found += region is not None and (often or region.end == end)
+    assert found <= 0.2 * runs if often else found >= 0.95 * runs
