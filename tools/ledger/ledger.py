@@ -103,8 +103,8 @@ def ledger_of(
     """Make the ledger of the runs that carry one; None where there is none.
 
     Of those with stacks where there are some, unless the same states have other gaps in runs without: then keeping the
-    stacks has changed the program. That is told where whole runs without stand for the same. `factors` are recognised in
-    what the states were made of.
+    stacks has changed the program. That is told where whole runs without stand for the same. `factors` are recognised
+    in what the states were made of.
     """
     with_stacks, alone = split_runs(table, STACKS, subject), split_runs(table, LEDGER, subject, without=STACKS)
     opened = ledger_of_split(STACKS, with_stacks, seed, factors.values()) if with_stacks else None
