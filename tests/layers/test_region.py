@@ -186,9 +186,8 @@ def test_what_is_printed_as_the_program_leaves_tells_no_part_and_says_so(spawner
     program = compiled(tmp_path, by_the_clock.replace("int main", f"{reads}\nint main"), "-static")
     probe, command = timed(opened, program)
     assert run_of(spawner, probe, command)[1]["stacks.region"] == "run: no reading"
-    assert run_of(spawner, *timed(opened, compiled(tmp_path, (tmp_path / "program.c").read_text())))[1][
-        "stacks.region"
-    ] in ("clock", "run: no pair of readings")  # it lost its CPU in a reading
+    linked = timed(opened, compiled(tmp_path, (tmp_path / "program.c").read_text()))
+    assert run_of(spawner, *linked)[1]["stacks.region"] != "run: no reading"
 
 
 @pytest.mark.parametrize("often", [False, True])

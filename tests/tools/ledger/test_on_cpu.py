@@ -5,6 +5,7 @@ import pytest
 
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun, overlap
+from vgo_agent.layers.probes.region import FoundBy
 from vgo_agent.tools.ledger.ledger import ledger_of_split
 from vgo_agent.tools.ledger.split import SplitRuns, by_function
 
@@ -30,7 +31,7 @@ def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True):
         for at in range(RUNS)
     )
     events = {} if faults is None else {"minor_faults": np.asarray(faults, dtype=np.float64)}
-    split = SplitRuns(time, {"user": time}, opened, whole=True, fits=True, left_out=0, events=events)
+    split = SplitRuns(time, {"user": time}, opened, found_by=FoundBy.RUN, fits=True, left_out=0, events=events)
     return ledger_of_split("stacks", split, seed)
 
 
