@@ -52,8 +52,7 @@ def run_live(command: OfEvaluation) -> int:
     typed = {"allow": command.allow, "budget": command.budget, "layers": command.layer or None}
     settings, _ = effective({name: value for name, value in typed.items() if value is not None})
     named(settings.layers)
-    made, machine, on = origin(), machine_words(surveyed(nobody(), ())), on_of(command.on, settings)
-    machine = f"{machine}; runs were made on the hosts of {on}" if on else machine
+    made, seen, on = origin(), surveyed(nobody(), ()), on_of(command.on, settings)
     rows: list[LiveRow] = []
     stopped = ""
     try:
@@ -64,6 +63,7 @@ def run_live(command: OfEvaluation) -> int:
         if not rows:
             raise
         stopped = f"Stopped by Ctrl-C after {len(rows)} of {len(wishes)} workloads: what follows is of these alone."
+    machine = f"{machine_words(seen)}{f'; runs were made on the hosts of {on}' if on else ''}"
     results = LiveResults(**made, machine=machine, stopped=stopped, rows=tuple(rows))
     if command.save:
         write(results.model_dump_json(indent=1) + "\n", command.save, "--save")

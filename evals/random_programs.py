@@ -36,7 +36,7 @@ def run_random(command: OfEvaluation) -> int:
         raise VgoError(f"{folder} is there: its programs are made already. Move it away, or choose another --seed.")
     typed = {"allow": command.allow, "budget": command.budget or BUDGET_S, "layers": command.layer or None}
     settings, _ = effective({name: value for name, value in typed.items() if value is not None})
-    origin_, machine = origin(), machine_words(surveyed(nobody(), ()))
+    origin_, machine = origin(), surveyed(nobody(), ())
     rows: list[RandomRow] = []
     stopped = ""
     try:
@@ -48,7 +48,12 @@ def run_random(command: OfEvaluation) -> int:
             raise
         stopped = f"Stopped by Ctrl-C after {len(rows)} of {command.random} programs: what follows is of these alone."
     results = RandomResults(
-        **origin_, machine=machine, stopped=stopped, rows=tuple(rows), seed=seed, budget_s=settings.budget_s
+        **origin_,
+        machine=machine_words(machine),
+        stopped=stopped,
+        rows=tuple(rows),
+        seed=seed,
+        budget_s=settings.budget_s,
     )
     if command.save:
         write(results.model_dump_json(indent=1) + "\n", command.save, "--save")

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Literal
 
 from ...knowledge.shape import Frozen
-from .parts import Language, Mechanism, Snippet, Trigger, languages, parts
+from .parts import NEIGHBOUR, Language, Mechanism, Snippet, Trigger, languages, parts
 from .program_truth import InsertedMechanism, ProgramTruth
 
 NULLS, PAIRS = 0.42, 0.15
@@ -30,20 +30,6 @@ DRAWN, GRADES = 3, 8
 """Of nulls, one in so many does drawn work, which adds to its base load up to a share that is drawn as that of a
 mechanism; the least dose, in units, that can be on to a degree."""
 CONSTANT, NAME, LINE = re.compile(r"@([A-Z]+)"), re.compile(r"@([a-z_]\w*)"), re.compile(r"^([ \t]*)@([A-Z]+)$", re.M)
-NEIGHBOUR = """\
-import os, random, sys, time
-forced, parent = int(sys.argv[1]), os.getppid()
-{step}
-print("ready", flush=True)
-while os.getppid() == parent:
-    end = time.monotonic() + (random.uniform({on:.2f}, 2 * {on:.2f}) if forced < 0 else 0.05)
-    while forced and time.monotonic() < end:
-        began = time.monotonic()
-        step()
-        time.sleep((time.monotonic() - began) * {rest:.2f})
-    if forced < 1: time.sleep(random.uniform({off:.2f}, 2 * {off:.2f}) if forced < 0 else 0.05)
-"""
-"""It works for `rest` to one of its time, in spells; forced: always, or never."""
 
 
 class MadeProgram(Frozen):

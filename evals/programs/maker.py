@@ -107,8 +107,8 @@ def _measured(program: MadeProgram, built: dict[int, BuiltProgram], runs: int) -
     left = any(one.trigger == "left" for one in truth.inserted)
     times: dict[int, list[float]] = {forced: [] for forced in built}
     for forced in order:
-        beside = forced if program.own_neighbour is None else forced >> program.own_neighbour & 1
-        with neighbour(built[forced], DRAWN if program.own_neighbour is None else beside):
+        busy = DRAWN if program.own_neighbour is None else forced >> program.own_neighbour & 1
+        with neighbour(built[forced], busy):
             for _ in range(2 if left else 1):  # what the run before left is of the same build
                 took = run_ms(built[forced])
         times[forced].append(took)

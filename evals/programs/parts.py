@@ -20,6 +20,21 @@ spells: it stays as it is for some runs; left: the run before drew it and left i
 spells by the clock; own: the snippet says."""
 OF_ANY: tuple[Trigger, ...] = ("random", "graded", "modulus", "spells", "left")
 
+NEIGHBOUR = """\
+import os, random, sys, time
+forced, parent = int(sys.argv[1]), os.getppid()
+{step}
+print("ready", flush=True)
+while os.getppid() == parent:
+    end = time.monotonic() + (random.uniform({on:.2f}, 2 * {on:.2f}) if forced < 0 else 0.05)
+    while forced and time.monotonic() < end:
+        began = time.monotonic()
+        step()
+        time.sleep((time.monotonic() - began) * {rest:.2f})
+    if forced < 1: time.sleep(random.uniform({off:.2f}, 2 * {off:.2f}) if forced < 0 else 0.05)
+"""
+"""It works for `rest` to one of its time, in spells; forced: always, or never."""
+
 
 class ProgramPart(Frozen):
     """Text in one language."""

@@ -5,8 +5,7 @@ What is right is decided by the program's truth alone, by rules that hold for al
 - A state is right if the mechanism takes its time in it, or whoever has the mechanism is waited for in it.
 - A mechanism that makes little of the variance (`ProgramTruth.faint`) need not be found; of these, silence is right.
 - A mechanism that no counter shows everywhere is right without a factor where its state is right.
-- A remedy has to be claimed only where one of the mechanism's can be applied here without a promise to break; to claim
-  none is right elsewhere.
+- A remedy has to be claimed only where one of the mechanism's can be applied without a promise to break.
 - Of a null, time that is located is no alarm; a factor and a remedy are, unless they are what the machine does
   (`live_scores`) and no program was put beside it.
 """
@@ -33,6 +32,7 @@ from ...tools.verdict import (
     NotVisible,
     Refuted,
     Undecided,
+    Unusable,
     Verdict,
     confirmed,
     from_json,
@@ -45,10 +45,10 @@ from .results import made_by
 from .score import KINDS
 from .tables import cell
 
+NONE = "none"
 SHOWN = ("verdict", "cause", "state", "factor", "share", "remedy", "false_alarm", "in_budget", "hung")
 OVER, WITHIN = 1.1, 2.0
 """Of a budget, what is still kept; of an effect, the factor by which a gap may differ."""
-NONE = "none"
 
 
 class RandomRow(LiveRow):
@@ -130,8 +130,8 @@ def _scores(
         return {"verdict": _both(cause, remedy), "cause": cause, "remedy": remedy, "false_alarm": alarm}
     state, factor = _state_right(truth, verdict, claimed), _factor_right(truth, answer)
     cause = _both(state, factor)
-    scores = {"verdict": _both(cause, remedy), "cause": cause, "state": state, "factor": factor, "remedy": remedy}
-    return scores | {"share": _share_right(truth, claimed)}
+    found = {"cause": cause, "state": state, "factor": factor, "share": _share_right(truth, claimed)}
+    return found | {"verdict": _both(cause, remedy), "remedy": remedy}
 
 
 def _unanswered(why: str) -> dict[str, Score]:
@@ -154,8 +154,8 @@ def _state_right(truth: ProgramTruth, verdict: Verdict, claimed: Sequence[Locate
         return _mark(said in _right_states(material or truth.inserted), f"{said} is claimed first.")
     first = next(iter(_factors(verdict)), "")
     if first:  # without a ledger: where the factor acts
-        acts = {*load().factors[first].acts_on} if first in load().factors else set()
-        return _mark(bool(acts & _right_states(material or truth.inserted)), f"{first} is claimed, and no state.")
+        acts = load().factors[first].acts_on if first in load().factors else ()
+        return _mark({*acts} & _right_states(material or truth.inserted), f"{first} is claimed, and no state.")
     return _mark(not material, "No state is claimed.")
 
 
@@ -193,6 +193,8 @@ def _lost(truth: ProgramTruth, verdict: Verdict | None, claimed: Sequence[Locate
     """Say at which step the right answer was lost, the earliest first."""
     if verdict is None:
         return "no answer"
+    if isinstance(verdict, Unusable):
+        return "too little was measured to say anything"
     if not truth.inserted:
         return "claimed of a null"
     if not scores["state"].value:
@@ -290,9 +292,9 @@ def _confusion(rows: Sequence[RandomRow]) -> Iterator[tuple[str, str, str]]:
         yield true, said, str(times)
 
 
-def _mark(right: bool, reason: str) -> Score:
-    return Score(value=float(right), reason=reason)
+def _mark(right: object, reason: str) -> Score:
+    return Score(value=float(bool(right)), reason=reason)
 
 
 def _both(one: Score, other: Score) -> Score:
-    return _mark(bool(one.value and other.value), f"{one.reason} {other.reason}")
+    return _mark(one.value and other.value, f"{one.reason} {other.reason}")

@@ -43,6 +43,7 @@ from vgo_agent.tools.verdict import (
     NotVisible,
     Remedy,
     Undecided,
+    Unusable,
     to_json,
 )
 
@@ -286,6 +287,12 @@ def test_a_miss_says_where_it_was_lost(cause: Cause, remedy: Remedy, lost: str) 
     assert (row.value("verdict"), row.why) == (0, lost)
     for words in ("003 (c, one, sort; 50 ms with noise of 0.2 ms)", "it takes one lock: 10 ms", f"Lost: {lost}."):
         assert words in row.paragraph
+
+
+def test_an_answer_that_the_data_cannot_give_says_so() -> None:
+    said = {"verdict": to_json(Unusable(why="9 runs", cure="wait", evidence=())), "headline": "", "warnings": []}
+    row = judged_program(truth(CONVOY), said | {"runs": 9}, 50.0, 60.0, beside=False)
+    assert (row.value("verdict"), row.why) == (0, "too little was measured to say anything")
 
 
 def test_a_faint_mechanism_need_not_be_found() -> None:
