@@ -151,8 +151,8 @@ def only(one: Mechanism, language: str, patch: pytest.MonkeyPatch) -> MadeProgra
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "language"), DOSED)
-@pytest.mark.cells(6)
 def test_a_mechanism_that_is_forced_on_takes_its_state(
     one: Mechanism, language: str, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
