@@ -10,13 +10,15 @@ from ...knowledge.errors import VgoError
 from .options import Answering, OfProgram, OnHosts, option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..settings import UserSettings
     from ..step import StepRequest
 
 
 RUNS, LEDGER_RUNS = 100, 30
-STACKS = "stacks"
-"""The layer that a ledger is made from."""
+STACKS, LEDGER = "stacks", "ledger"
+"""The layers that a ledger is made from: the second tells less, and to any user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ it, with a page that describes it. analyze and compare read both.
         allowed=lambda runs: runs >= 2,
         refused="shows no spread; give at least 2",
     )
-    ledger: bool = option("tell where the milliseconds of slow runs went (needs root)", False)
+    ledger: bool = option("tell where the milliseconds of slow runs went (less without root)", False)
     save: str | None = option("keep every run: FILE.csv, FILE.parquet or a folder", metavar="PATH")
 
     def run(self) -> int:
@@ -96,12 +98,24 @@ it, with a page that describes it. analyze and compare read both.
             why = "run until it is enough"
             return StepRequest(subject=subject, limits=limits, kind="measurement", arguments=arguments, why=why)
         asked = settings.layers if "layers" in self.flags else ()
-        layers = (*asked, *((STACKS,) if self.ledger and STACKS not in asked else ()))
-        named(layers)  # a layer that does not exist is told before the first run
         runs = LEDGER_RUNS if self.ledger and "runs" not in self.typed else self.runs
+        layers = (*asked, *(self._of_ledger(asked, runs, settings) if self.ledger else ()))
+        named(layers)  # a layer that does not exist is told before the first run
         limits, profiled = limits.model_copy(update={"layers": layers}), {"layers": layers, "runs": runs, **arguments}
         why = "read counters around each run"
         return StepRequest(subject=subject, limits=limits, kind="profile", arguments=profiled, why=why)
+
+    def _of_ledger(self, asked: Sequence[str], runs: int, settings: UserSettings) -> tuple[str, ...]:
+        """Give the layer to add for a ledger: where stacks cannot be kept, the one that tells less."""
+        from ...layers.loader import find_layer
+        from ...tools.layers_here import here
+        from ...tools.statistics.ratio_test import FEWEST
+
+        if runs < FEWEST:
+            raise VgoError(f"--runs {runs} is too few for a ledger: give at least {FEWEST}.")
+        kept = self.on or here(find_layer(STACKS), Path(settings.root), None).state != "no"
+        wanted = STACKS if kept else LEDGER
+        return () if wanted in asked else (wanted,)
 
 
 def place_of(words: str) -> Path:

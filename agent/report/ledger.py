@@ -136,6 +136,8 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     if why := UNFOUND.get(ledger.found_by):
         yield Note(f"Which part of a run the metric measures was not found: {why}. {MARKS}")
     yield _table(shares)
+    if not (ledger.sums.hold and ledger.fits):
+        return
     yield from _left(shares)
     if ledger.net is not None:
         yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))

@@ -57,10 +57,19 @@ class StepResult:
         return ledger_of(_runs(self), self.run.subject, self.run.limits.seed, load().factors)
 
     @property
+    def distorted(self) -> str:
+        """Say that the runs of the ledger are not as others are; empty where they are."""
+        if not isinstance(self.result, ProfileResult) or self.ledger is None:
+            return ""
+        sets = (one for one in self.result.distortions if self.ledger.layer in one.layers)
+        why = next((one.set_aside for one in sets if one.set_aside), "")
+        return f"Looking changed the program ({why.rstrip('.')}): this is the time of changed runs." if why else ""
+
+    @property
     def answer(self) -> Mapping[str, Any]:
         """Its numbers without the rows."""
         told = {name: value for name, value in summary(self, ()).items() if name not in ("rows", "saved")}
-        notes = list(ledger.sentences(self.ledger)) if self.ledger else []
+        notes = [self.distorted, *(ledger.sentences(self.ledger) if self.ledger else ())]
         return told | {"headline": self.result.summary, "command": list(self.run.subject.command), "notes": notes}
 
     def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
@@ -77,6 +86,7 @@ def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
         "unit": subject.unit,
         **stepped.result.model_dump(mode="json"),
         **({"ledger": stepped.ledger.model_dump(mode="json")} if stepped.ledger else {}),
+        **({"ledger_set_aside": stepped.distorted} if stepped.distorted else {}),
         "interrupted": stepped.stopped is not None,
         "rows": [dict(row) for row in stepped.rows],
         "machine": stepped.run.machine.model_dump(mode="json"),
@@ -124,6 +134,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     yield _histogram(counted, subject.unit, fancy)
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
     found = stepped.ledger
+    yield Note(stepped.distorted)
     yield from ledger.section(found, _bars(stepped, found))
     yield Note(NO_LEDGER if found is None and {STACKS, LEDGER} & set(profiled.layers) else "")
     if found is not None and any(f"{STACKS}.lanes" in row for row in stepped.rows):

@@ -71,12 +71,12 @@ class LedgerProbe(LayerProbe):
             self._parts = (self._files, self._keep(GroupWatch(self._throttling)))
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
-        """Where a part of the run is timed, look for it, and let Python write out what it prints at once."""
+        """Where a part of the run is timed, look for it."""
         if self._rings is None or self._stacks is None or not self.times_part:
             return command
         if self._search is None:
             self._search = self._keep(RegionSearch(self._root, self._rings, self._stacks))
-        return SpawnCommand(self._search.wrap(command.argv), {"PYTHONUNBUFFERED": "1", **command.environment})
+        return SpawnCommand(self._search.wrap(command.argv), command.environment)
 
     def before(self) -> None:
         """Let the kernel write."""

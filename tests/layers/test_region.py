@@ -63,6 +63,11 @@ def test_the_part_that_a_metric_measures_is_found_by_the_readings_of_the_clock(s
     assert sum(found) > len(found) / 2, "it is the sleep before the output, not that after it"
 
 
+def test_to_look_for_the_part_changes_nothing_of_the_programs_environment(opened):
+    probe, command = timed(opened, "/bin/true")
+    assert command.environment == dict(os.environ)
+
+
 def test_what_stands_between_us_and_the_program_holds_nothing_up(spawner, opened, tmp_path):
     probe, command = timed(opened, sys.executable, "-S", "-c", TIMED)
     through = ("/bin/sh", "-c", '"$@"; exit $?', "sh", *command.argv)  # as a launcher or a tracer that forks

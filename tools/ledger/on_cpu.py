@@ -189,7 +189,8 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
     more = _more_than_share(names, counts, time_ms, slow, test)
     whole = np.sum([split.states[kind] for kind in ON_CPU_KINDS if kind in split.states], axis=0)
     low, high = np.quantile(whole, QUANTILES)
-    reading = _reading(test, more, one.gap_ms, float(time_ms[slow].mean()))
+    known = names != [OTHERS]
+    reading = _reading(test, more, one.gap_ms, float(time_ms[slow].mean())) if known else "few samples"
     new = [each for each in more if each.fast_ms <= SLIGHT * each.slow_ms]
     return OnCpuEvidence(
         state=one.state,

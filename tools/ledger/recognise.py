@@ -109,11 +109,14 @@ def _failing(mark: LedgerMark, part: PartSeen) -> set[str]:
 
 
 def _as_many(part: PartSeen, call: str) -> bool:
-    """As often as a call fails, in most of the runs in which either happens."""
+    """As often as a call fails, in most of the runs in which either happens: several times in each, or more in some."""
     fails = np.array([run.get(call, 0) for run in part.failed], dtype=np.float64)
     there = (fails > 0) | (part.episodes > 0)
-    near = np.abs(fails - part.episodes) <= np.maximum(1, APART * part.episodes)
-    return bool(fails.sum() >= FEWEST and near[there].mean() >= MOSTLY)
+    several = part.episodes >= FEWEST_STEPS
+    near = np.abs(fails - part.episodes) <= several * np.maximum(1, APART * part.episodes)
+    if fails.sum() < FEWEST or near[there].mean() < MOSTLY:
+        return False
+    return bool(np.ptp(part.episodes[there]) > 0 or several[there].all())
 
 
 def _as_often(part: PartSeen) -> bool:

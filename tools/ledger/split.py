@@ -10,7 +10,7 @@ import numpy as np
 
 from ...knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
 from ...layers.probes.opened import CpuSamples, OpenedRun
-from ...layers.probes.region import BETWEEN_MARKS, WHOLE, FoundBy
+from ...layers.probes.region import BETWEEN_MARKS, MARKS_NEAR, MARKS_NEAR_NS, WHOLE, FoundBy
 from ..row import BASELINE
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FloatArray
@@ -84,6 +84,8 @@ def split_runs(
     by = Counter(one for one, keep in zip(found, kept, strict=True) if keep).most_common(1)[0][0]
     outcome_ms = ms_each * table.column("outcome", condition)
     time = wall if by in WHOLE else columns.sum(axis=0) if by in BETWEEN_MARKS else outcome_ms
+    if by in BETWEEN_MARKS:
+        kept = _around(time, outcome_ms, kept)
     texts = table.text(f"{layer}.opened", condition) if f"{layer}.opened" in table.names else []
     opened = tuple(OpenedRun.read(text or "") for text, keep in zip(texts, kept, strict=False) if keep)
     states = dict(zip(names, columns[:, kept], strict=True))
@@ -123,6 +125,16 @@ def _alike(split: BoolArray, found: Sequence[FoundBy], part: bool) -> BoolArray:
         kind = FoundBy.RUN
     alike: BoolArray = split & np.array([one is kind for one in kinds])
     return alike
+
+
+def _around(between_ms: FloatArray, outcome_ms: FloatArray, kept: BoolArray) -> BoolArray:
+    """Leave out runs that lost their CPU between a mark and the part that the metric times, where marks are around it.
+
+    Where few runs have them so, the metric measures something else between the marks: all are `kept`.
+    """
+    most = np.maximum(MARKS_NEAR_NS / 1e6, MARKS_NEAR * outcome_ms)
+    near: BoolArray = kept & (np.abs(between_ms - outcome_ms) <= most)
+    return near if near.sum() >= (1 - MOST_WITHOUT) * kept.sum() else kept
 
 
 def follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:

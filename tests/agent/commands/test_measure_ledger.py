@@ -1,5 +1,6 @@
 """`vgo-agent measure --ledger` says in milliseconds what slow runs wait for."""
 
+import errno
 import json
 import re
 from collections import defaultdict
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.agent.cli import main
 from vgo_agent.layers.loader import find_layer, open_probe
 
 SLOW_SERVER = """
@@ -160,10 +162,22 @@ def test_a_part_that_nothing_shows_is_told_with_the_line_to_put_in_and_found_wit
     assert ("echo vgo:begin > /proc/self/comm" in said) != marked
 
 
-def test_too_few_runs_for_a_ledger_are_told(vgo, script, stacks) -> None:
+def test_where_the_kernel_refuses_events_the_ledger_tells_less(script, monkeypatch, tmp_path, capsys) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("vgo_agent.layers.probes.perf_ring.perf_event_open", refused)
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", "--ledger", "--runs", "12", "--", str(script("sleeps", SOMETIMES_SLEEPS))]) == 0
+    said = capsys.readouterr().out
+    assert "Where the milliseconds went" in said and "asleep by a timer" not in said
+    assert "off a CPU" in said
+
+
+def test_too_few_runs_for_a_ledger_are_told_before_any_is_made(vgo, script) -> None:
     done = vgo("measure", "--ledger", "--runs", "4", str(script("sleeps", SOMETIMES_SLEEPS)))
-    assert done.returncode == 0, done.stderr
-    assert "No ledger can be made: it needs 10 runs that vary" in done.stdout
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--runs 4 is too few for a ledger: give at least 10." in done.stderr
 
 
 def test_a_slow_and_a_fast_run_become_a_trace_and_both_classes_folded_stacks(vgo, script, stacks, tmp_path) -> None:

@@ -62,7 +62,7 @@ def failing(call, counts=COUNTS):
         ("kernel_threads", "queue_others", " < behind kworker/0:1", [4.0]),
         ("softirq_network", "interrupt", " < net_rx_action, solve", []),
         ("cpu_throttling", "throttled", " < solve, by its CPU quota", [60.0]),
-        ("cpu_throttling", "queue_nobody", " < behind nobody", [60.0]),
+        ("", "queue_nobody", " < behind nobody", [60.0]),
         ("", "queue_nobody", " < behind nobody", [0.02]),
         ("slow_output", "peer_on_cpu", "a waits in write(pipe:[3]) for tee < tee", []),
     ],
@@ -77,6 +77,12 @@ def test_a_loop_that_tries_again_is_told_from_sleeps_by_the_call_that_fails_as_o
     assert key_of("sleep", words, [3.0], failed=failing("fcntl EAGAIN")) == "lock_retries"
     assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED", COUNTS[::-1])) == ""
     assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED", 3 * COUNTS)) == ""
+
+
+def test_one_pause_in_each_run_beside_one_call_that_fails_is_no_loop():
+    once, words = np.ones(SLOW.size), " < worker: clock_nanosleep"
+    assert key_of("sleep", words, [3.0], once, failed=failing("ioctl ENOTTY", once)) == ""
+    assert key_of("sleep", words, [3.0], 4 * once, failed=failing("ioctl ENOTTY", 4 * once)) == "retry_loops"
 
 
 def test_as_many_sleeps_that_last_longer_are_late_timers():
