@@ -167,10 +167,11 @@ def cases(folder: Path | None, only: Sequence[str], out: Path) -> Iterator[str]:
     yield f"\nState right: {right} of {len(judged)}. Detail right: {opened} of {len(judged)}"
     yield f"({100 * opened / max(1, len(judged)):.0f} %).\n"
     timed, took = [one.off for one in judged if one.off is not None], sorted(one.analysis_s for one in judged)
-    hold, worst = sum(ms <= max(LEAST_MS, MOST_RESIDUAL * of_ms) for ms, of_ms in timed), max(timed, default=(0, 0))[0]
-    yield "The states of a run add up to its time, in the median of the runs of which both ends were seen by themselves,"
-    yield f"within 1 % or .05 ms in {hold} of {len(timed)} programs; at worst {worst:.2g} ms are missed. The ledger of 30"
-    yield f"runs is made from their table in {took[len(took) // 2]:.2f} s in the median, {took[-1]:.2f} s at most.\n"
+    hold = sum(ms <= max(LEAST_MS, MOST_RESIDUAL * of_ms) for ms, of_ms in timed)
+    worst = max(timed, default=(0.0, 0.0))[0]
+    yield "The states of a run add up to its time, in the median of runs of which both ends were seen by themselves,"
+    yield f"within 1 % or .05 ms in {hold} of {len(timed)} programs; at worst {worst:.2g} ms are missed. The ledger of"
+    yield f"30 runs is made from their table in {took[len(took) // 2]:.2f} s in the median, {took[-1]:.2f} s at most.\n"
 
 
 def rung(folder: Path | None, only: Sequence[str]) -> Iterator[str]:
