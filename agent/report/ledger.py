@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...knowledge.states import read_states, state_words
 from ...layers.probes.part_events import BEGIN, END
-from ...layers.probes.region import FoundBy
+from ...layers.probes.region import BETWEEN_MARKS, FoundBy
 from ...tools.claim import WORDS
 from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
@@ -128,11 +128,7 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     yield Figure("timeline", TIMELINE)
     yield Figure("flame", FLAME)
     what = SPLIT.get(ledger.found_by, "the whole run" if ledger.whole else "the part that the metric measures")
-    yield (
-        f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}. The states of a run add "
-        f"up to its time within {number(round(ledger.sums.median_ms, 4), 2)} ms in the median, "
-        f"{number(round(ledger.sums.worst_ms, 4), 2)} ms at worst."
-    )
+    yield f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}.{_missed(ledger)}"
     if why := UNFOUND.get(ledger.found_by):
         yield Note(f"Which part of a run the metric measures was not found: {why}. {MARKS}")
     yield _table(shares)
@@ -157,6 +153,14 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
         yield Note(f"Runs in which stacks were kept spend another time {names}: that changed the program; left out.")
     if ledger.left_out:
         yield Note(f"{ledger.left_out} runs could not be split and are left out.")
+
+
+def _missed(ledger: Ledger) -> str:
+    """Say how well the states add up; not of a part that was found by its length, whose states always do."""
+    if ledger.found_by in (FoundBy.OUTPUT, *BETWEEN_MARKS):
+        return ""
+    median, worst = (number(round(ms, 4), 2) for ms in (ledger.sums.median_ms, ledger.sums.worst_ms))
+    return f" The states of a run add up to its time within {median} ms in the median, {worst} ms at worst."
 
 
 def _why(ledger: Ledger) -> dict[str, str]:
