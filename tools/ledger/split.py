@@ -116,14 +116,19 @@ def _events(table: RunTable) -> list[str]:
 def _alike(split: BoolArray, found: Sequence[FoundBy], part: bool) -> BoolArray:
     """Which of the runs that are `split`, shape (runs,), are looked at: all of one kind.
 
-    Those of which the same kind of `part` was found, by the clock, in CPU time or between marks; else whole ones.
+    Those of which the same kind of `part` was found, by the clock, in CPU time or between marks; else whole ones. Runs
+    that looking slowed too much are left out, unless they are the most.
     """
-    kinds = [FoundBy.RUN if one in WHOLE else FoundBy.CLOCK if one is FoundBy.OUTPUT else one for one in found]
-    count = Counter(kind for kind, keep in zip(kinds, split, strict=True) if keep and kind is not FoundBy.RUN)
-    kind, runs = count.most_common(1)[0] if count and part else (FoundBy.RUN, 0)
-    if runs < (1 - MOST_WITHOUT) * split.sum() and FoundBy.RUN in kinds:
-        kind = FoundBy.RUN
-    alike: BoolArray = split & np.array([one is kind for one in kinds])
+    kinds = [FoundBy.CLOCK if one is FoundBy.OUTPUT else one for one in found]
+    count = Counter(kind for kind, keep in zip(kinds, split, strict=True) if keep)
+    parts = Counter({kind: runs for kind, runs in count.items() if kind not in WHOLE})
+    slowed = count[FoundBy.OFTEN] if count[FoundBy.OFTEN] <= parts.total() else 0
+    runs = count.total() - slowed
+    if not part or parts.total() < (1 - MOST_WITHOUT) * runs:
+        wanted = WHOLE - ({FoundBy.OFTEN} if slowed else frozenset())
+    else:
+        wanted = frozenset({parts.most_common(1)[0][0]})
+    alike: BoolArray = split & np.array([one in wanted for one in kinds])
     return alike
 
 
