@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vgo_agent.tools.ledger.ledger import ledger_of
+from vgo_agent.tools.ledger.split import split_runs
 from vgo_agent.tools.run_table import read_runs, write_runs
 from vgo_agent.tools.subject import Subject
 
@@ -98,3 +99,32 @@ def test_what_lies_between_marks_is_as_long_as_it_is_and_must_go_with_the_metric
     assert found is not None and found.found_by == "marks" and not found.whole
     assert found.sums.hold and found.sums.worst_ms < 1e-9
     assert found.fits == fits and bool(found.material) == fits
+
+
+@pytest.mark.parametrize(
+    ("found", "whole", "runs"),
+    [
+        ({"CPU clock": 21, "run: too many readings": 9}, False, 21),
+        ({"CPU clock": 21, "clock": 8, "write": 1}, False, 21),
+        ({"clock": 8, "write": 22}, False, 30),
+        ({"clock": 1, "run: too many readings": 29}, True, 29),
+        ({"clock": 18, "run: no pair of readings": 12}, True, 12),
+    ],
+)
+def test_runs_of_one_kind_are_looked_at_and_bare_ones_are_none_of_them(found, whole, runs):
+    chance = np.random.default_rng(5)
+    kinds = [*(kind for kind, count in found.items() for _ in range(count)), *[""] * 20]
+    rows = []
+    for place, kind in enumerate(kinds):
+        busy = 20 + chance.normal(0, 3)
+        looked = {"layers": "stacks", "stacks.on_cpu_ms": busy, "stacks.sleep_ms": 1.0, "stacks.region": kind}
+        rows.append(
+            {
+                **{"order": place, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0},
+                **{"outcome": (busy + 1) / 1e3, "wall_s": (busy + 1) / 1e3, "failure": "", "layers": ""},
+                **(looked if kind else {}),
+            }
+        )
+    subject = Subject(command=("x",), argv=("x",), directory="/", metric="t ([0-9.]+)", unit="s")
+    split = split_runs(read_runs(write_runs(rows), "t.csv"), "stacks", subject)
+    assert split is not None and (split.whole, split.time_ms.size) == (whole, runs)
