@@ -66,8 +66,8 @@ def _in_order(known: Sequence[Mitigation], case: Case) -> list[Mitigation]:
     """As the factor lists them, save that a limit that is set goes first, and what can do harm last.
 
     A limit explains more than what competes. Real-time policies come after all that cannot take the machine, then what
-    changes a promise, and last what asks for a reboot. Of those that do as much harm, the one comes first whose states
-    leave the least spread if they did not vary.
+    changes a promise, and last what asks for a reboot. Of those that do as much harm, the one comes first whose largest
+    state leaves the least spread if it did not vary.
     """
     ledger = case.findings.ledger
 
@@ -134,7 +134,7 @@ def _acts_elsewhere(mitigation: Mitigation, case: Case) -> Iterator[str]:
 
 
 def _left(states: Sequence[TimeState], ledger: Ledger | None) -> float:
-    """Ratio of standard deviations that is left if states did not vary, to a tenth; 1 where nothing tells."""
+    """SD ratio that is left if the largest of some states did not vary, to a tenth; 1 where nothing tells."""
     return round(ledger.sd_left(states), 1) if ledger is not None else 1.0
 
 

@@ -181,7 +181,7 @@ def _looked(block: ColumnBlock, found: Association, share: float) -> BlockLooked
 def _importance(factor: RankedFactor) -> tuple[bool, bool, bool, float, float]:
     """What is visible first; of that, what mitigations could lower, and what tells something beside the others.
 
-    Then what leaves the least spread if nothing of its states varied, to a tenth, and what surely goes with slow runs.
+    Then what leaves the least spread if its largest state did not vary, to a tenth, and what has the least p-value.
     """
     harmless = factor.contrary or bool(factor.elsewhere)
     left = round(1.0 if factor.sd_left is None else factor.sd_left, 1)

@@ -36,7 +36,7 @@ class RankedFactor(ColumnAssociation):
     elsewhere: str = Field(default="", exclude_if=is_empty)
     """Clause: it goes with slow runs, and cannot hold what they take longer."""
     sd_left: float | None = Field(default=None, exclude_if=is_none)
-    """Ratio of standard deviations if nothing of the states that it acts on varied: the best that a remedy can do."""
+    """Ratio of standard deviations if that of the states it acts on did not vary which matters most."""
 
     @property
     def suspect(self) -> bool:

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import bisect
 import functools
+import os
 import re
+import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from .elf_symbols import Function
 
 PLACE = "/tmp/perf-{}.map"
+MOST_BYTES = 64 << 20
+"""Of a map; what follows is left out."""
 LINE = re.compile(r"(?:0x)?([0-9a-fA-F]+) (?:0x)?([0-9a-fA-F]+) (\S.*)")
 PYTHON = re.compile(r"py::(.+):([^:]*)")
 
@@ -40,17 +45,21 @@ class PerfMaps:
         return ""
 
     def _read(self, process: int) -> tuple[Function, ...]:
-        path = Path(self._place.format(process))
-        try:
-            if path.stat().st_mtime < self._since_s:
-                return ()  # of an earlier process of the same number
-            text = path.read_text(errors="replace")
-        except OSError:
-            return ()
+        text = self._text(self._place.format(process))
         lines = (match.groups() for line in text.splitlines() if (match := LINE.fullmatch(line.strip())))
         # A place that is used again has the name that was written last.
         found = {int(start, 16): Function(int(start, 16), int(size, 16), _short(name)) for start, size, name in lines}
         return tuple(found[start] for start in sorted(found))
+
+    def _text(self, path: str) -> str:
+        """Read a map; nothing where it is of an earlier process of that number, or no file: anyone may put it there."""
+        with suppress(OSError):
+            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(file, "rb") as opened:
+                found = os.fstat(file)
+                if stat.S_ISREG(found.st_mode) and found.st_mtime >= self._since_s:
+                    return opened.read(MOST_BYTES).decode(errors="replace")
+        return ""
 
 
 def _short(name: str) -> str:

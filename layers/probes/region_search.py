@@ -38,7 +38,8 @@ class RegionSearch:
     def __init__(self, root: Path, rings: SchedRings, stacks: KernelStacks) -> None:
         """Open the events, switched off."""
         self._rings, self._stacks = rings, stacks
-        rings.watch_part()
+        with suppress(OSError):  # no more files may be open, of many CPUs: by what could be opened
+            rings.watch_part()
         self._clock: ClockReadings | None = None
         with suppress(OSError):  # without uprobes, by the output and by CPU time
             self._clock = ClockReadings(root)

@@ -82,3 +82,13 @@ def test_the_map_of_an_earlier_process_of_the_same_number_counts_for_nothing(tmp
     os.utime(path, (1, 1))
     assert PerfMaps(time.time() - 60, place).name(7, [0x18]) == ""
     assert PLACE.format(7) == "/tmp/perf-7.map"
+
+
+def test_what_is_no_file_is_no_map_and_nobody_waits_for_it(tmp_path):
+    place = str(tmp_path / "perf-{}.map")
+    os.mkfifo(place.format(7))
+    (tmp_path / "map").write_text("10 10 f\n")
+    Path(place.format(8)).symlink_to(tmp_path / "map")
+    Path(place.format(9)).mkdir()
+    maps = PerfMaps(0.0, place)
+    assert [maps.name(process, [0x18]) for process in (7, 8, 9, 10)] == [""] * 4

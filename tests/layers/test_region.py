@@ -2,11 +2,13 @@
 
 import os
 import random
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -66,6 +68,21 @@ def test_the_part_that_a_metric_measures_is_found_by_the_readings_of_the_clock(s
 def test_to_look_for_the_part_changes_nothing_of_the_programs_environment(opened):
     probe, command = timed(opened, "/bin/true")
     assert command.environment == dict(os.environ)
+
+
+def test_where_no_more_files_may_be_open_the_part_is_looked_for_by_what_is(spawner, opened):
+    probe = opened("stacks")
+    probe.times_part = True
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as undo:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 3, hard))
+        undo.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        with suppress(OSError):
+            while True:
+                undo.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        command = probe.wrap(SpawnCommand(("/bin/echo", "1000000"), dict(os.environ)))
+    _, values = run_of(spawner, probe, command)
+    assert ms(values)
 
 
 def test_what_stands_between_us_and_the_program_holds_nothing_up(spawner, opened, tmp_path):
