@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 RUNS, LEDGER_RUNS = 100, 30
-STACKS, LEDGER = "stacks", "ledger"
-"""The layers that a ledger is made from: the second tells less, and to any user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +107,16 @@ it, with a page that describes it. analyze and compare read both.
         """Give the layer to add for a ledger: where stacks cannot be kept, the one that tells less."""
         from ...layers.loader import find_layer
         from ...tools.layers_here import here
+        from ...tools.ledger.split import LEDGER, STACKS
         from ...tools.statistics.ratio_test import FEWEST
 
         if runs < FEWEST:
             raise VgoError(f"--runs {runs} is too few for a ledger: give at least {FEWEST}.")
+        named = {spec.partition(":")[0] for spec in asked}
+        if STACKS in named:
+            return ()
         kept = self.on or here(find_layer(STACKS), Path(settings.root), None).state != "no"
-        wanted = STACKS if kept else LEDGER
-        return () if wanted in asked else (wanted,)
+        return tuple({STACKS if kept else LEDGER} - named)
 
 
 def place_of(words: str) -> Path:
