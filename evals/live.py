@@ -11,26 +11,30 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..agent.commands.alone import nobody, surveyed
 from ..agent.commands.chat import FRONT_DOOR
 from ..agent.commands.subject import on_of
 from ..agent.record import record_of
+from ..agent.render.markdown import markdown_page
+from ..agent.render.terminal import terminal_text
 from ..agent.run_folder import RunFolder
 from ..agent.settings import effective
 from ..agent.terminal import printable
 from ..agent.transcript import read
+from ..tools.document import Document
 from ..tools.findings import Findings
 from ..tools.layers_here import named
 from .demo import only_here
 from .recorded.draft import machine_words
 from .refusals import OfEvaluation
-from .scores.live_scores import PLANNER, LiveResults, LiveRow, judged, live_markdown, live_words, skipped
+from .scores.live_scores import PLANNER, LiveResults, LiveRow, judged, live_document, skipped
 from .scores.results import origin, write
 from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload
 
+R = TypeVar("R", bound=LiveRow)
 LIMIT_S = 3600.0
 """Wall time of one diagnosis, unless --limit says another; most of it is the program's own."""
 GRACE_S = 120.0
@@ -53,25 +57,35 @@ def run_live(command: OfEvaluation) -> int:
     settings, _ = effective({name: value for name, value in typed.items() if value is not None})
     named(settings.layers)
     made, seen, on = origin(), surveyed(nobody(), ()), on_of(command.on, settings)
-    rows: list[LiveRow] = []
-    stopped = ""
-    try:
-        for place, wish in enumerate(wishes, 1):
-            rows.append(_row(wish, command))
-            tell(f"{place}/{len(wishes)}  {rows[-1].case}: {rows[-1].answer.verdict or rows[-1].why}", command)
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        stopped = f"Stopped by Ctrl-C after {len(rows)} of {len(wishes)} workloads: what follows is of these alone."
+    rows, stopped = collected((_row(wish, command) for wish in wishes), len(wishes), "workloads", command)
     machine = f"{machine_words(seen)}{f'; runs were made on the hosts of {on}' if on else ''}"
-    results = LiveResults(**made, machine=machine, stopped=stopped, rows=tuple(rows))
+    results = LiveResults(**made, machine=machine, stopped=stopped, rows=rows)
+    return give(results, live_document(results), command)
+
+
+def collected(rows: Iterator[R], total: int, what: str, command: OfEvaluation) -> tuple[tuple[R, ...], str]:
+    """Tell of each row as it comes; Ctrl-C keeps those before, and says so in the second part."""
+    done: list[R] = []
+    try:
+        for row in rows:
+            done.append(row)
+            tell(f"{len(done)}/{total}  {row.case}: {row.answer.verdict or row.why}", command)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        return tuple(done), f"Stopped by Ctrl-C after {len(done)} of {total} {what}: what follows is of these alone."
+    return tuple(done), ""
+
+
+def give(results: LiveResults, document: Document, command: OfEvaluation) -> int:
+    """Save and answer."""
     if command.save:
         write(results.model_dump_json(indent=1) + "\n", command.save, "--save")
     if command.markdown:
-        write(live_markdown(results), command.markdown, "--markdown")
+        write(markdown_page(document), command.markdown, "--markdown")
     summary = results.summary.model_dump(mode="json")
-    command.answer(results.model_dump(mode="json") | {"summary": summary}, live_words(results))
-    return INTERRUPTED if stopped else 0
+    command.answer(results.model_dump(mode="json") | {"summary": summary}, terminal_text(document))
+    return INTERRUPTED if results.stopped else 0
 
 
 def tell(words: str, command: OfEvaluation) -> None:

@@ -11,14 +11,14 @@ from ..agent.commands.alone import nobody, surveyed
 from ..agent.settings import effective
 from ..knowledge.errors import VgoError
 from .contest.answer import ContestAnswer
-from .live import GRACE_S, INTERRUPTED, answered, passed_on, tell
+from .live import GRACE_S, answered, collected, give, passed_on
 from .programs.compose import MadeProgram, compose
 from .programs.maker import METRIC, BuiltProgram, lacking, limited_group, made, neighbour
 from .programs.program_truth import TRUTH, read_program_truth
 from .recorded.draft import machine_words
 from .refusals import OfEvaluation
-from .scores.random_scores import RandomResults, RandomRow, judged_program, random_markdown, random_words
-from .scores.results import commit, origin, write
+from .scores.random_scores import RandomResults, RandomRow, judged_program, random_document
+from .scores.results import commit, origin
 
 BUDGET_S = 90.0
 BY_COMMIT = "commit"
@@ -37,31 +37,12 @@ def run_random(command: OfEvaluation) -> int:
     typed = {"allow": command.allow, "budget": command.budget or BUDGET_S, "layers": command.layer or None}
     settings, _ = effective({name: value for name, value in typed.items() if value is not None})
     origin_, machine = origin(), surveyed(nobody(), ())
-    rows: list[RandomRow] = []
-    stopped = ""
-    try:
-        for program in programs:
-            rows.append(_row(program, folder, settings.budget_s, command))
-            tell(f"{len(rows)}/{command.random}  {rows[-1].answer.verdict or rows[-1].answer.ended}", command)
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        stopped = f"Stopped by Ctrl-C after {len(rows)} of {command.random} programs: what follows is of these alone."
+    diagnosed = (_row(program, folder, settings.budget_s, command) for program in programs)
+    rows, stopped = collected(diagnosed, command.random or 0, "programs", command)
     results = RandomResults(
-        **origin_,
-        machine=machine_words(machine),
-        stopped=stopped,
-        rows=tuple(rows),
-        seed=seed,
-        budget_s=settings.budget_s,
+        **origin_, machine=machine_words(machine), stopped=stopped, rows=rows, seed=seed, budget_s=settings.budget_s
     )
-    if command.save:
-        write(results.model_dump_json(indent=1) + "\n", command.save, "--save")
-    if command.markdown:
-        write(random_markdown(results), command.markdown, "--markdown")
-    summary = results.summary.model_dump(mode="json")
-    command.answer(results.model_dump(mode="json") | {"summary": summary}, random_words(results))
-    return INTERRUPTED if stopped else 0
+    return give(results, random_document(results), command)
 
 
 def _seed(seed: str) -> str:

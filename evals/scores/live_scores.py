@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...agent.render.markdown import markdown_page
-from ...agent.render.terminal import terminal_text
 from ...agent.report.numbers import ABSENT, number, ratio
 from ...tools.claim import Claim
 from ...tools.document import Document, Facts, Listing, Table
@@ -218,17 +216,8 @@ def live_lines(results: LiveResults) -> list[str]:
     return lines
 
 
-def live_words(results: LiveResults) -> str:
-    """Write the table, what it comes to, and what failed and why."""
-    return terminal_text(_document(results))
-
-
-def live_markdown(results: LiveResults) -> str:
-    """Write the same as Markdown."""
-    return markdown_page(_document(results))
-
-
-def _document(results: LiveResults) -> Document:
+def live_document(results: LiveResults) -> Document:
+    """Give the table, what it comes to, and what failed and why."""
     wrong = (f"{row.case}: {'not run: ' if row.skipped else ''}{row.why}" for row in results.rows if row.why)
     blocks = (
         made_by(results),

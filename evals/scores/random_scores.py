@@ -17,8 +17,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from ...agent.render.markdown import markdown_page
-from ...agent.render.terminal import terminal_text
 from ...agent.report.numbers import ABSENT, number
 from ...knowledge.loader import load
 from ...knowledge.time_states import TimeState, measured_as
@@ -234,17 +232,8 @@ def _paragraph(row: RandomRow, claimed: Sequence[Located], said: dict[str, Any])
     )
 
 
-def random_words(results: RandomResults) -> str:
-    """Write the tables, what they come to, and a paragraph on each miss."""
-    return terminal_text(_document(results))
-
-
-def random_markdown(results: RandomResults) -> str:
-    """Write the same as Markdown."""
-    return markdown_page(_document(results))
-
-
-def _document(results: RandomResults) -> Document:
+def random_document(results: RandomResults) -> Document:
+    """Give the tables, what they come to, and a paragraph on each miss."""
     scores = results.summary.scores
     done = [row for row in results.rows if not row.skipped]
     shown = [name for name in SHOWN if name in scores]

@@ -15,15 +15,16 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.cli import main
+from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.render.terminal import terminal_text
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.scores.live_scores import (
     LiveResults,
     LiveRow,
     judged,
+    live_document,
     live_lines,
-    live_markdown,
-    live_words,
     skipped,
 )
 from vgo_agent.evals.scores.score import claims
@@ -119,7 +120,7 @@ def summed_up(done: LiveResults) -> str:
 
 
 def table(*rows: LiveRow) -> list[list[str]]:
-    page = live_markdown(results(*rows))
+    page = markdown_page(live_document(results(*rows)))
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")][2:]
 
 
@@ -133,7 +134,7 @@ def test_a_wrong_one_says_why() -> None:
     row = judged(FAULTS, False, said(verdict=NOT_VISIBLE))
     assert values(row, "verdict", "cause@1", "mitigation", "sd_ratio") == [0, 0, 0, 1]
     assert row.sd is None
-    assert "page-faults 0: Because." in live_words(results(row))
+    assert "page-faults 0: Because." in terminal_text(live_document(results(row)))
 
 
 def test_a_mitigation_that_is_known_not_to_help_is_harm() -> None:
@@ -243,10 +244,10 @@ def test_everything_is_written_down() -> None:
     done = results(
         judged(FAULTS, False, said()), judged(FAULTS, False, {"error": "it died"}), skipped(FAULTS, True, "no disk")
     )
-    for text in (live_words(done), live_markdown(done)):
+    for text in (terminal_text(live_document(done)), markdown_page(live_document(done))):
         for word in ("page-faults", "glibc", "0.2", "it died", "no disk", "geometric mean over 2"):
             assert word in text
-    assert f"Made by `{LINE}` on now" in live_markdown(done)
+    assert f"Made by `{LINE}` on now" in markdown_page(live_document(done))
     assert LiveResults.model_validate_json(done.model_dump_json()) == done
 
 
