@@ -148,8 +148,8 @@ metric with the tool over that without, of {COST_RUNS} runs of each in turns in 
 (`vgo-agent`: of {OWN_COST_RUNS} runs, with bare ones between). *Lines*: of all that was printed. *By hand*: what a
 user can work out of the {RUNS} outputs: the rows whose mean times differ most between the slow and the fast half of
 the runs, and those within 20 % of the largest. Tasks are numbered: [1] is the program. *Call*, *whom*: whether these
-rows (not those with less than a fifth of the whole difference), or the headline of `vgo-agent` with its first cause and the
-first known one that it says a part looks like, have the state or call, and the file, peer, lock or function, by the
+rows (not those with less than a fifth of the whole difference), or the headline of `vgo-agent` with its first cause and
+the first known one that it says a part looks like, have the state or call, and the file, peer, lock or function, by the
 mechanism of the program. So it gets two more lines than the others."""
 
 
