@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,8 @@ def run_random(command: OfEvaluation) -> int:
 
 def _seed(seed: str) -> str:
     """The seed itself, or the hash of the commit that is judged: nobody can have tuned on that."""
+    if not re.fullmatch(r"\w[\w.-]*", seed, re.ASCII):
+        raise VgoError(f"--seed {seed}: a seed names a folder; take letters, digits, dots, - and _.")
     if seed != BY_COMMIT:
         return seed
     judged = commit()

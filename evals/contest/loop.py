@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...agent.graph import FALLBACK, Loop
@@ -22,6 +21,7 @@ from ...agent.schemas import schemas_digest
 from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, canonical
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
+from ...layers.wrapper import own_folder
 from ...tools.ranking import RankedFactor
 from ...tools.record import Record
 from ...tools.verdict import Verdict, confirmed, factors_found, title
@@ -67,7 +67,7 @@ class PlannerContestant:
     def diagnosed(self, case: ShownCase, seed: int) -> Iterator[Diagnosed]:
         """Diagnose one case, and keep its folder meanwhile."""
         knowledge = load()
-        with TemporaryDirectory(prefix="vgo-eval-") as place:
+        with own_folder("eval") as place:
             folder = RunFolder.create(Path(place), "case")
             start = self._start(case, seed, folder, knowledge)
             bench = RecordedBench(case, knowledge, seed, folder.partial)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from ..wrapper import own_folder
 from .elf_symbols import functions
 from .kernel_stack import KernelStacks
 from .part_events import READING
@@ -29,7 +29,7 @@ class ClockReadings:
     def __init__(self, root: Path) -> None:
         self._type = int((root / DEVICES).read_text())
         self._following, self._undo = ExitStack(), ExitStack()
-        self._gate = Path(self._undo.enter_context(TemporaryDirectory(prefix="vgo-gate-"))) / "gate"
+        self._gate = Path(self._undo.enter_context(own_folder("gate"))) / "gate"
         os.mkfifo(self._gate, 0o666)
         # Open at both ends: nobody waits for the other to open it, and who waits when we have died reads its end.
         self._opened = os.open(self._gate, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)

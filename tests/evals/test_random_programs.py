@@ -385,6 +385,7 @@ def test_the_seed_by_commit_is_of_what_is_committed(capsys: Any, monkeypatch: py
         (("--live", "steady", "--seed", "1"), "--seed is an option of --random, not of --live"),
         (("--dry-run",), "--dry-run is an option of --random, not of recorded cases"),
         (("--random", "0"), "--random 0 makes nothing"),
+        (("--random", "1", "--seed", "../x"), "--seed ../x: a seed names a folder"),
     ],
 )
 def test_strange_options_are_refused(words: tuple[str, ...], said: str, capsys: Any) -> None:
