@@ -9,8 +9,10 @@ from contextlib import suppress
 from .sampler import SamplingProbe
 
 EVERY_S = 0.015
-NUMBERED = re.compile(r":\[\d+\]|(?<=/#)\d+(?= \(deleted\)$)")
-"""The number of a socket, a pipe or a file without a name, which says nothing and differs from run to run."""
+NUMBERED = re.compile(r":\[\d+\]$")
+"""The number of a socket or a pipe, which says nothing and differs from run to run."""
+UNNAMED, DELETED = re.compile(r"#\d+ \(deleted\)$"), " (deleted)"
+"""What the kernel puts after the folder of a file that never had a name, and after a name that was taken away."""
 
 
 class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
@@ -41,9 +43,18 @@ class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
         """What a file was when it was first looked at after a time; `fd N` where it was not seen from then on."""
         for looked_s, seen in self._seen:
             if looked_s * 1e9 >= at_ns and (process, number) in seen:
-                return NUMBERED.sub("", seen[process, number])
+                return _words(seen[process, number])
         return f"fd {number}"
 
     def settle(self) -> None:
         """Take what was seen in the run just ended."""
         self._seen = self.samples()
+
+
+def _words(link: str) -> str:
+    """What a link of /proc/PID/fd says."""
+    if UNNAMED.search(link):
+        return f"an unnamed file in {UNNAMED.sub('', link)}"
+    if link.endswith(DELETED):
+        return f"{link.removesuffix(DELETED)}, since deleted"
+    return NUMBERED.sub("", link)

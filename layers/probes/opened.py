@@ -33,8 +33,8 @@ OF_FILES = frozenset(
 )
 """Calls whose first argument is an open file."""
 NUMBERS = Path("/usr/include/asm-generic/unistd.h"), Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
-ANONYMOUS = "//anon"
-"""What a mapping of no file is called."""
+ANONYMOUS, UNMAPPED = "//anon", "code of an unknown file"
+"""What a mapping of no file is called; what code is called whose mapping was not seen."""
 SIBLINGS = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 LEAST = 0.002
 """Of the window: what is shorter is kept with its state alone."""
@@ -215,7 +215,7 @@ class Opener:
                 break
             parent = self.timelines.born[process].parent  # what it was mapped to before it was forked
             process = self.timelines.processes.get(parent, parent)
-        return "?"
+        return UNMAPPED
 
     def _failed(self, start: int, end: int) -> dict[str, int]:
         calls = [one for one in self.trace.failed if one.task in self.timelines.tree and start <= one.at <= end]

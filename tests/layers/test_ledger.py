@@ -159,7 +159,7 @@ def test_a_file_without_a_name_is_called_the_same_in_every_run(tmp_path):
     files.started(os.getpid())
     files.after()
     files.settle()
-    assert files.name(os.getpid(), file, 0) == f"{tmp_path}/# (deleted)"
+    assert files.name(os.getpid(), file, 0) == f"an unnamed file in {tmp_path}/"
     files.close()
     os.close(file)
 

@@ -1,0 +1,52 @@
+"""A function whose symbols were taken out of its file has the name that was kept for debuggers."""
+
+import lzma
+import platform
+import shutil
+import subprocess
+
+import pytest
+
+from vgo_agent.layers.probes.elf_symbols import SPINNING, UNNAMED, function_at, functions
+
+WAITS = """
+static __attribute__((noinline)) void waits_for(volatile int *late) { while (*late) %s; }
+int main(int count, char **words) { waits_for(&(volatile int){count - 1}); return !words; }
+"""
+PAUSE = {"x86_64": "__builtin_ia32_pause()", "aarch64": '__asm__ volatile("yield")'}
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """A program, and where in its file a function waits."""
+    if platform.machine() not in PAUSE or not shutil.which("gcc") or not shutil.which("objcopy"):
+        pytest.skip("no gcc and objcopy that make code of this machine")
+    source, program = tmp_path / "waits.c", tmp_path / "waits"
+    source.write_text(WAITS % PAUSE[platform.machine()])
+    subprocess.run(["gcc", "-O1", "-Wl,--build-id=0xabcdef", "-o", program, source], check=True)
+    (at,) = [one for one in functions(str(program)) if one.name == "waits_for"]
+    return program, at
+
+
+def stripped(program, *words):
+    """A new file of the same program, without symbols."""
+    to = program.with_name(f"stripped {len(list(program.parent.iterdir()))}")
+    subprocess.run(["objcopy", "--strip-all", *words, program, to], check=True)
+    return str(to)
+
+
+def test_a_loop_that_waits_is_told_and_no_name_is_made_up(compiled):
+    program, at = compiled
+    assert function_at(str(program), at.start) == f"waits_for{SPINNING}"
+    assert function_at(stripped(program), at.start) == f"{UNNAMED}{SPINNING}"
+
+
+def test_symbols_that_were_kept_in_the_file_or_beside_it_name_the_function(compiled):
+    program, at = compiled
+    beside, within = program.with_name("debug") / "ab" / "cdef.debug", program.with_name("symbols.xz")
+    beside.parent.mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, beside], check=True)
+    within.write_bytes(lzma.compress(beside.read_bytes()))
+    assert at in functions(stripped(program), beside.parents[1])
+    assert at in functions(stripped(program, "--add-section", f".gnu_debugdata={within}"), program)
+    assert at not in functions(stripped(program), program)
