@@ -20,8 +20,10 @@ from ..tools.execution.bench import Bench
 from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
 from ..tools.execution.trial import try_once
+from ..tools.experiment.schedules import bare_runs
 from ..tools.record import NO_FILES, Contents, Finished, Record
 from ..tools.run_table import LAYERS, RUNS, artefacts, read_layers
+from ..tools.statistics.ratio_test import FEWEST
 from ..tools.statistics.shape.describe import describe
 from ..tools.statistics.spread import summarise
 from ..tools.steps.measure import MeasureTool
@@ -57,11 +59,21 @@ class StepRequest(ExperimentRequest):
     limits: Limits
     arguments: dict[str, Any]
     why: str
+    within_s: float | None = None
+    """So many seconds by the clock the runs of a profile shall take, if that leaves enough of them."""
 
     @property
     def tool(self) -> Tool[Any, Any]:
         """That runs it."""
         return ALONE[self.kind]
+
+    def fitted(self, run_s: float) -> Self:
+        """Lessen the runs of a profile, each of which takes so many seconds, to what fits."""
+        if not (self.within_s and run_s):
+            return self
+        asked, most = self.arguments["runs"], self.within_s / run_s
+        runs = next((one for one in range(asked, FEWEST, -1) if one + bare_runs(one, one) <= most), FEWEST)
+        return self.model_copy(update={"arguments": {**self.arguments, "runs": runs}})
 
     @property
     def probed(self) -> Sequence[str]:
@@ -129,6 +141,7 @@ def begin(request: StepRequest, out: Path, name: str, interface: Interface, cloc
         interface.trying(" ".join(subject.command))
         if isinstance(bench, Bench):  # elsewhere, the look at each host has run it once
             bench.expect(try_once(bench.spawner, way_of(subject), subject, deadline=request.deadline(clock)))
+            request = request.fitted(bench.expected.longest_s)
         folder = RunFolder.create(out, f"{request.tool.name}-{name}")
         return carry_on(request, request.run, folder, began, there)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import statistics
 import sys
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 from ledger_cases import METRIC, Case, asked_for, cases, described, rung
 from ledger_peers import peers
 
@@ -29,6 +29,7 @@ from vgo_agent.layers.probes.base import Probe
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.ledger.ledger import Ledger
+from vgo_agent.tools.statistics.values import FloatArray
 
 PARTS = "cost", "cases", "notes", "rung", "peers", "nulls"
 """Of the page; notes are written by hand, and say why a row of the cases is not right."""
@@ -105,9 +106,10 @@ def save(part: str, text: str) -> None:
 def cost(rounds: int) -> Iterator[str]:
     """Give a table: each program by the layers, in turns with bare runs."""
     yield f"Cost, {described()}, `python benchmarks/ledger.py cost`, {rounds} runs of each arm in turns: the median"
-    yield "with the layer over that without, of CPU time and of wall time; beside: ms until the next run may begin.\n"
-    yield "| program | ms CPU | ledger CPU | ledger wall | stacks CPU | stacks wall | ledger beside | stacks beside |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield "with the layer less that without, of CPU time and of wall time, in ms, with a 95 % bootstrap interval;"
+    yield "copied and split: ms after the run.\n"
+    yield "| program | ms CPU | ledger CPU | wall | copied | split | stacks CPU | wall | copied | split |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     with Spawner() as spawner:
         for name, argv in PROGRAMS.items():
             with ExitStack() as undo:  # anew: one that costs a program too much stops by itself
@@ -118,21 +120,31 @@ def cost(rounds: int) -> Iterator[str]:
 
 
 def _row(name: str, argv: tuple[str, ...], spawner: Spawner, probes: Mapping[str, Probe], rounds: int) -> str:
-    arms: dict[str, list[tuple[float, float, float]]] = {"": [], **{key: [] for key in probes}}
+    arms: dict[str, list[tuple[float, ...]]] = {"": [], **{key: [] for key in probes}}
     for _ in range(rounds):
         for key, taken in arms.items():
             began = time.perf_counter()
             run = spawner.run(Launch(argv), [probes[key]] if key else [])
+            ran = time.perf_counter()
             if key:
                 probes[key].split(None)
-            whole = 1e3 * (time.perf_counter() - began)
             cpu = 1e3 * (float(run.counters["user_s"]) + float(run.counters["system_s"]))
-            taken.append((cpu, run.wall_ns / 1e6, whole - run.wall_ns / 1e6))
-    medians = {key: [statistics.median(one) for one in zip(*taken, strict=True)] for key, taken in arms.items()}
-    bare = medians[""]
-    cells = [f"{medians[key][place] / bare[place]:.3f}" for key in probes for place in (0, 1)]
-    beside = [f"{medians[key][2] - bare[2]:.2f}" for key in probes]
-    return f"| {name} | {bare[0]:.1f} | {' | '.join((*cells, *beside))} |"
+            wall, split = run.wall_ns / 1e6, 1e3 * (time.perf_counter() - ran)
+            taken.append((cpu, wall, 1e3 * (ran - began) - wall, split))
+    bare = np.array(arms.pop(""))
+    cells = (more(np.array(taken), bare, place) for taken in arms.values() for place in range(bare.shape[1]))
+    return f"| {name} | {np.median(bare[:, 0]):.1f} | {' | '.join(cells)} |"
+
+
+def more(taken: FloatArray, bare: FloatArray, place: int) -> str:
+    """Difference of medians of one column, shape (runs, columns), with its interval where runs differ by much."""
+    draw = np.random.default_rng(1).integers
+    drawn = [
+        np.median(taken[draw(0, len(taken), len(taken)), place]) - np.median(bare[draw(0, len(bare), len(bare)), place])
+        for _ in range(2000)
+    ]
+    difference, (low, high) = np.median(taken[:, place]) - np.median(bare[:, place]), np.quantile(drawn, (0.025, 0.975))
+    return f"{difference:+.2f} [{low:+.2f}, {high:+.2f}]" if place < 2 else f"{difference:.2f}"
 
 
 def nulls(series: int, out: Path) -> Iterator[str]:

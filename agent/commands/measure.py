@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 RUNS, LEDGER_RUNS = 100, 30
+LEDGER_S = 5.0
+"""Of the runs of a ledger, so that its answer is there in ten seconds; a program of which ten runs take longer does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,8 @@ it, with a page that describes it. analyze and compare read both.
     CONFLICTS = {"layers": "stop stop_at min_runs max_runs", "ledger": "stop stop_at min_runs max_runs"}
 
     runs: int = option(
-        f"with --layer or --ledger: runs with each set of layers (default {RUNS}, of a ledger {LEDGER_RUNS})",
+        f"with --layer or --ledger: runs with each set of layers (default {RUNS}; of a ledger {LEDGER_RUNS}, or those "
+        f"that fit in {LEDGER_S:g} s)",
         RUNS,
         metavar="N",
         allowed=lambda runs: runs >= 2,
@@ -101,7 +104,10 @@ it, with a page that describes it. analyze and compare read both.
         named(layers)  # a layer that does not exist is told before the first run
         limits, profiled = limits.model_copy(update={"layers": layers}), {"layers": layers, "runs": runs, **arguments}
         why = "read counters around each run"
-        return StepRequest(subject=subject, limits=limits, kind="profile", arguments=profiled, why=why)
+        within_s = LEDGER_S if self.ledger and "runs" not in self.typed else None
+        return StepRequest(
+            subject=subject, limits=limits, kind="profile", arguments=profiled, why=why, within_s=within_s
+        )
 
     def _of_ledger(self, asked: Sequence[str], runs: int, settings: UserSettings) -> tuple[str, ...]:
         """Give the layer to add for a ledger: where stacks cannot be kept, the one that tells less."""

@@ -44,6 +44,8 @@ class Probe:
     """It wants standard output and standard error of each run, whole."""
     times_part = False
     """The outcome of a run is a time that the program printed, of a part of the run."""
+    held_until_ns = 0
+    """Until when `started` kept the program from its first instruction, on CLOCK_MONOTONIC; 0 where it did not."""
     _absent: Mapping[str, str] = MappingProxyType({})
     """What `absent` says."""
 

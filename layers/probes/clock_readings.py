@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -49,10 +50,11 @@ class ClockReadings:
         """
         return ("/bin/sh", "-c", '[ -p "$0" ] && read -r _ < "$0"; exec "$@"', str(self._gate), *argv)
 
-    def follow(self, rings: PerfRings, task: int, watch: bool) -> None:
+    def follow(self, rings: PerfRings, task: int, watch: bool) -> int:
         """Begin to `watch` a task that was started as `wrap` says, and let it go on, whatever stands between.
 
-        Not with what the task starts: an inherited uprobe would make each of its forks fail.
+        Return when, on CLOCK_MONOTONIC. Not with what the task starts: an inherited uprobe would make each of its forks
+        fail.
         """
         path, places = self._library
         try:
@@ -62,6 +64,7 @@ class ClockReadings:
                     rings.follow(event, task, self._following)
         finally:
             os.write(self._opened, b"\n")
+        return time.monotonic_ns()
 
     def end(self) -> None:
         """Write no more; take back what let nobody go on."""

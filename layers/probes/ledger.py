@@ -92,7 +92,7 @@ class LedgerProbe(LayerProbe):
         for part in self._parts:
             part.started(pid)
         if self._search is not None:
-            self._search.started(pid)
+            self.held_until_ns = self._search.started(pid)
 
     def timed(self, started_ns: int, ended_ns: int) -> None:
         """Note what the run's wall time is counted from and to."""

@@ -77,7 +77,7 @@ def between_marks(trace: SchedTrace, timelines: Timelines, length_ns: float) -> 
     near = max(MARKS_NEAR_NS, MARKS_NEAR * length_ns)
     region = Region(begun.at, ended.at, ended.task, FoundBy.MARKS)
     if abs(region.end - region.start - length_ns) > near:
-        for tasks in (process_of(timelines, ended.task), frozenset({ended.task})):
+        for tasks in _cpu_scopes(timelines, ended.task):
             cpu_ns = cpu_time(timelines, tasks)
             if abs(cpu_ns(region.end) - cpu_ns(region.start) - length_ns) <= near:
                 return region._replace(found_by=FoundBy.CPU_MARKS, cpu_of=tasks)
@@ -94,13 +94,17 @@ def between_readings(trace: SchedTrace, timelines: Timelines, length_ns: float) 
 
 
 def between_cpu_readings(trace: SchedTrace, timelines: Timelines, length_ns: float) -> Region | None:
-    """The last two readings of CPU time between which a process, else a thread, was on CPUs as long as was printed."""
+    """The last two readings of CPU time between which tasks were on CPUs as long as was printed.
+
+    A process, else one with its children, else a thread.
+    """
     by_task = readings(trace, timelines, CPU_READING)
-    processes = {process_of(timelines, task): task for task in by_task}
-    for scopes in (processes, {frozenset({task}): task for task in by_task}):
+    scopes = {task: _cpu_scopes(timelines, task) for task in by_task}
+    for kind in range(3):
         found = []
-        for tasks, task in scopes.items():
-            times, cpu_ns = sorted(at for one in tasks for at in by_task.get(one, ())), cpu_time(timelines, tasks)
+        for tasks, task in {each[kind]: task for task, each in scopes.items()}.items():
+            readers = scopes[task][0] if kind < 2 else tasks
+            times, cpu_ns = sorted(at for one in readers for at in by_task.get(one, ())), cpu_time(timelines, tasks)
             if pair := _standing_out([cpu_ns(at) for at in times], length_ns):
                 found.append(Region(times[pair[0]], times[pair[1]], task, FoundBy.CPU_CLOCK, tasks))
         if found:
@@ -139,6 +143,21 @@ def process_of(timelines: Timelines, task: int) -> frozenset[int]:
     """All tasks of the process that a task belongs to."""
     number = timelines.processes.get(task, task)
     return frozenset(one for one in timelines.tree if timelines.processes.get(one, one) == number)
+
+
+def with_children(timelines: Timelines, tasks: frozenset[int]) -> frozenset[int]:
+    """Add all that tasks started, and those in turn."""
+    found = set(tasks)
+    for fork in sorted(timelines.born.values(), key=lambda fork: fork.at):
+        if fork.parent in found:
+            found.add(fork.child)
+    return frozenset(found)
+
+
+def _cpu_scopes(timelines: Timelines, task: int) -> tuple[frozenset[int], ...]:
+    """Whose CPU time a task can read: that of its process, also with its children, and its own."""
+    process = process_of(timelines, task)
+    return process, with_children(timelines, process), frozenset({task})
 
 
 def cpu_time(timelines: Timelines, tasks: Iterable[int]) -> Callable[[int], int]:

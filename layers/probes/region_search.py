@@ -52,10 +52,9 @@ class RegionSearch:
         """Let a program wait until its readings of the clock can be watched."""
         return self._clock.wrap(argv) if self._clock else argv
 
-    def started(self, pid: int) -> None:
-        """Watch when the program reads the clock, and let it go on."""
-        if self._clock is not None:
-            self._clock.follow(self._rings.rings, pid, self._watch_clock)
+    def started(self, pid: int) -> int:
+        """Watch when the program reads the clock, and let it go on; return when it could, 0 where nothing held it."""
+        return self._clock.follow(self._rings.rings, pid, self._watch_clock) if self._clock else 0
 
     def after(self) -> None:
         """Watch no more."""

@@ -188,6 +188,36 @@ def test_of_a_metric_in_cpu_time_the_states_on_a_cpu_add_up_to_it_whatever_it_wa
     is_cpu_time(spawner, *timed(opened, sys.executable, "-S", "-c", IN_CPU_TIME % (clock, beside, clock)))
 
 
+WITH_CHILDREN = """
+import os, resource, time
+def cpu_ns():
+    waited = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time_ns() + int(1e9 * (waited.ru_utime + waited.ru_stime))
+start = cpu_ns()
+for _ in range(2):
+    child = os.fork()
+    if not child:
+        sum(range(2 * 10**5))
+        os._exit(0)
+    os.waitpid(child, 0)
+sum(range(10**5))
+print(cpu_ns() - start)
+"""
+
+
+def test_a_metric_in_cpu_time_may_count_children_that_were_waited_for(spawner, opened):
+    is_cpu_time(spawner, *timed(opened, sys.executable, "-S", "-c", WITH_CHILDREN))
+
+
+def test_no_time_that_we_hold_a_program_is_told_as_its_own(spawner, opened):
+    probe, command = timed(opened, "/bin/sh", "-c", "sleep .02; echo 5")
+    for _ in range(2):
+        run = spawner.run(Launch(command.argv, environment=command.environment), [probe], timeout_s=60)
+        states = ms(probe.split(5.0))
+        assert sum(states.values()) == pytest.approx(run.wall_ns / 1e6, abs=0.3)
+        assert states.get("peer_on_cpu", 0) < 15, "to watch the clock takes a fifth of a second"
+
+
 def compiled(tmp_path, source: str, *flags: str) -> str:
     """Compile a C program; skips where that cannot be done."""
     if shutil.which("gcc") is None:

@@ -140,6 +140,7 @@ class Spawner:
                 partial(self._look, known, sink, of_error),
             )
             ended_ns = time.monotonic_ns()
+            started_ns = max(started_ns, *(probe.held_until_ns for probe in probes), 0)
             wall_ns = ended_ns - started_ns
             self.spent_ns += wall_ns
             tell_ended(pid, probes, (started_ns, ended_ns))

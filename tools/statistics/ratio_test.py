@@ -11,8 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from scipy.integrate import quad
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from .values import FloatArray, IntArray
@@ -234,12 +232,16 @@ def bounds(alpha: float, share: float = SHARE) -> Bounds:
     inside each look, whose level takes the place of alpha. Simulated without an effect, 2,000 times 100 pairs: a
     claim at either look in .037 (normal), .042 (lognormal .5), .033 (bimodal) and .043 (10 % spikes) of cases.
     """
+    from scipy.optimize import brentq  # a quarter of a second, which who looks once can spare
+
     c = float(brentq(lambda c: _error(c, share) - alpha, 0.01, MOST_Z))
     return Bounds(2 * float(ndtr(-c / math.sqrt(share))), 2 * float(ndtr(-c)))
 
 
 def _error(c: float, share: float) -> float:
     """Chance that either look rejects when nothing differs: one less the integral of staying inside at both."""
+    from scipy.integrate import quad
+
     within, first = math.sqrt(1 - share), c / math.sqrt(share)
     rho = math.sqrt(share)
 

@@ -70,7 +70,9 @@ def stacks():
 
 def test_a_program_that_sleeps_now_and_then_is_told_so(vgo, script, stacks) -> None:
     program = script("sleeps", SOMETIMES_SLEEPS)
-    done = vgo("measure", "--ledger", "--metric", "time_ms: ([0-9.]+)", "--unit", "ms", "--json", str(program))
+    done = vgo(
+        "measure", "--ledger", "--runs", "30", "--metric", "time_ms: ([0-9.]+)", "--unit", "ms", "--json", str(program)
+    )
     assert done.returncode == 0, done.stderr
     ledger = json.loads(done.stdout)["ledger"]
     assert not ledger["whole"] and ledger["sums"]["hold"]
@@ -103,7 +105,7 @@ def test_more_of_the_same_code_is_not_said_to_be_other_code(vgo, script, stacks)
 def computing(vgo, program: Path):
     """The ledger of a few runs, and what its page and an answer say."""
     words = ("--runs", "15", "--metric", "time_ms: ([0-9.]+)", "--unit", "ms", "--json")
-    done = vgo("measure", "--ledger", *words, str(program))
+    done = vgo("measure", "--ledger", "--runs", "30", *words, str(program))
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     saved = vgo("analyze", answer["run_dir"], "--read-only", "--save", "page.html")
