@@ -26,6 +26,8 @@ from .timeline import Timelines, totals
 
 MIB, MS = 1 << 20, 1e6
 RING_MIB = 4.0
+PYTHON_STACK = 2048
+"""Bytes: of 178 samples of Python 3.12 and 3.13 half had the return into a function 480 down, nearly all 1,024."""
 LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
 
 
@@ -46,7 +48,7 @@ class LedgerProbe(LayerProbe):
             raise VgoError(
                 f"A ring of {self._ring_mib:g} MiB holds nothing: give {self._key}:ring_mib= a number above 0"
             )
-        self._with_stacks = bool(layer.parameters.get("stacks"))
+        self._with_stacks, self._python = (bool(layer.parameters.get(name)) for name in ("stacks", "python"))
         self._written: list[bytes] = []
         self._load = RingLoad()
         self._pid = 0
@@ -59,7 +61,8 @@ class LedgerProbe(LayerProbe):
         self._own: OwnTasks | None = None
         self._throttling = Throttling(root)
         try:
-            self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB), self._with_stacks))
+            memory = PYTHON_STACK if self._python else 0
+            self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB), self._with_stacks, memory))
         except OSError as error:
             if self._with_stacks:
                 self._lack(refusal(error))
@@ -71,7 +74,9 @@ class LedgerProbe(LayerProbe):
             self._parts = (self._files, self._keep(GroupWatch(self._throttling)))
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
-        """Where a part of the run is timed, look for it."""
+        """Where a part of the run is timed, look for it; let Python say what its functions are called."""
+        if self._python:
+            command = SpawnCommand(command.argv, {**command.environment, "PYTHONPERFSUPPORT": "1"})
         if self._rings is None or self._stacks is None or not self.times_part:
             return command
         if self._search is None:
@@ -151,9 +156,11 @@ class LedgerProbe(LayerProbe):
         if self._stacks is not None and self._files is not None:
             self._files.settle()
             began_s = time.time() - time.monotonic() + self._window[0] / 1e9
-            opener = Opener(trace, timelines, self._stacks, self._files, PerfMaps(began_s), self._root)
+            maps = PerfMaps(began_s)
+            opener = Opener(trace, timelines, self._stacks, self._files, maps, self._root)
             values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
             values[f"{self._key}.lanes"] = lanes_of(opener, path, region).text()
+            maps.remove({timelines.processes.get(task, task) for task in timelines.tree} if self._python else ())
         return self._declared(values)
 
     def _cells(self, spent: Mapping[TimeState, int]) -> dict[str, Value]:

@@ -201,7 +201,8 @@ class Opener:
         return "system", call or names[-1]
 
     def _function(self, one: Sampled) -> str:
-        if made := self.maps.name(one.process, program_addresses(one.stack)):
+        made = self.maps.python_function(one.process, one.memory)
+        if made := made or self.maps.name(one.process, program_addresses(one.stack)):
             return made
         address, process = next(program_addresses(one.stack), 0), one.process
         while address:

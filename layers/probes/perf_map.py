@@ -9,8 +9,10 @@ from __future__ import annotations
 import bisect
 import functools
 import os
+import platform
 import re
 import stat
+import struct
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +23,9 @@ PLACE = "/tmp/perf-{}.map"
 MOST_BYTES = 64 << 20
 """Of a map; what follows is left out."""
 LINE = re.compile(r"(?:0x)?([0-9a-fA-F]+) (?:0x)?([0-9a-fA-F]+) (\S.*)")
+ON_RETURN = {"x86_64": (6, 10)}
+"""Bytes from where the code lies that Python makes for a function to where the interpreter's loop returns into it:
+without and with CET (Python/asm_trampoline.S of 3.12 to 3.14)."""
 PYTHON = re.compile(r"py::(.+):([^:]*)")
 
 
@@ -34,6 +39,7 @@ class PerfMaps:
         """
         self._since_s, self._place = since_s, place
         self._functions = functools.cache(self._read)
+        self._on_return = functools.cache(self._returns)
 
     def name(self, process: int, addresses: Iterable[int]) -> str:
         """Name the first of a stack's addresses that lies in a function of a map; empty where none does."""
@@ -43,6 +49,26 @@ class PerfMaps:
             if place >= 0 and address < known[place].start + known[place].size:
                 return known[place].name
         return ""
+
+    def python_function(self, process: int, memory: bytes) -> str:
+        """Name the innermost Python function that runs, by what lies on the stack of its thread; empty where none does.
+
+        This needs no frame pointers, which most interpreters are built without.
+        """
+        known = self._on_return(process)
+        words = struct.unpack(f"={len(memory) // 8}Q", memory[: len(memory) // 8 * 8]) if known else ()
+        return next((known[word] for word in words if word in known), "")
+
+    def remove(self, processes: Iterable[int]) -> None:
+        """Remove what they left."""
+        for process in processes:
+            if self._functions(process):
+                with suppress(OSError):
+                    os.unlink(self._place.format(process))
+
+    def _returns(self, process: int) -> dict[int, str]:
+        offsets = ON_RETURN.get(platform.machine(), ())
+        return {one.start + offset: one.name for one in self._functions(process) for offset in offsets}
 
     def _read(self, process: int) -> tuple[Function, ...]:
         text = self._text(self._place.format(process))

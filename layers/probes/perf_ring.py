@@ -26,8 +26,8 @@ from .perf_open import (
 )
 from .sysfs import cpu_numbers
 
-TID, TIME, CHAIN, CPU, RAW, REGISTERS, IDENTIFIER = (1 << bit for bit in (1, 2, 5, 7, 10, 12, 16))
-"""PERF_SAMPLE_*: what is in a record. They lie in the order identifier, tid, time, cpu, chain, raw, registers."""
+TID, TIME, CHAIN, CPU, RAW, REGISTERS, STACK, IDENTIFIER = (1 << bit for bit in (1, 2, 5, 7, 10, 12, 13, 16))
+"""PERF_SAMPLE_*: what is in a record, in the order identifier, tid, time, cpu, chain, raw, registers, stack."""
 EXCLUDE_IDLE, MAPS, TASKS, WATERMARK, SAMPLE_ID_ALL, KERNEL_CHAIN, MAPS2, USE_CLOCK, CONTEXT_SWITCH = (
     1 << bit for bit in (7, 8, 13, 14, 18, 22, 23, 25, 26)
 )
@@ -61,6 +61,8 @@ class RingEvent(NamedTuple):
     """For a clock, the nanoseconds between two samples."""
     registers: int = 0
     """Mask of the program's registers."""
+    stack_bytes: int = 0
+    """Of the program's stack, from its top."""
     filter: str = ""
     config1: int = 0
     config2: int = 0
@@ -73,7 +75,7 @@ class RingEvent(NamedTuple):
         struct.pack_into("=QQQ", attr, 16, self.period, sample, 0)  # period, sample type, read format
         struct.pack_into("=I", attr, 48, NEVER)
         struct.pack_into("=Q", attr, 80, self.registers)
-        struct.pack_into("=i", attr, 92, 1)  # CLOCK_MONOTONIC
+        struct.pack_into("=Ii", attr, 88, self.stack_bytes, 1)  # CLOCK_MONOTONIC
         return bytes(attr)
 
 

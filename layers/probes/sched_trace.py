@@ -20,6 +20,7 @@ from .perf_ring import (
     MAPS2,
     RAW,
     REGISTERS,
+    STACK,
     PerfRings,
     RingEvent,
 )
@@ -106,6 +107,8 @@ class Sampled(NamedTuple):
     process: int
     stack: bytes
     """Of the kernel, then of the program, each begun by a marker."""
+    memory: bytes = b""
+    """Of the program's stack, from its top, where that was asked for."""
 
 
 class FailedCall(NamedTuple):
@@ -155,11 +158,14 @@ class SchedTrace:
 class SchedRings:
     """The rings that a ledger is made from; raises OSError where the kernel refuses."""
 
-    def __init__(self, root: Path, size: int = 4 << 20, stacks: bool = False) -> None:
-        """Open the events, switched off, as root or with CAP_PERFMON and a readable tracefs."""
+    def __init__(self, root: Path, size: int = 4 << 20, stacks: bool = False, memory: int = 0) -> None:
+        """Open the events, switched off, as root or with CAP_PERFMON and a readable tracefs.
+
+        `memory`: bytes of the program's stack that samples carry.
+        """
         names = (SWITCH, WAKING, FORK, *((FAILED, *PART) if stacks else ()))
         formats = trace_formats(root, names)
-        self._stacks = stacks
+        self._stacks, self._memory = stacks, memory
         self._registers = FIRST_ARGUMENT.get(platform.machine(), 0) if stacks else 0
         self._switch = fields(
             formats[SWITCH], prev_comm=NAME, prev_pid="i", prev_state="q", next_comm=NAME, next_pid="i"
@@ -188,12 +194,15 @@ class SchedRings:
             waking._replace(sample=RAW | CHAIN, flags=KERNEL_CHAIN),
             fork,
             RingEvent(FAILED, TRACEPOINT, self._numbers[FAILED], filter="ret < 0 && ret > -200"),
-            RingEvent(CLOCK, SOFTWARE, CPU_CLOCK, CHAIN, EXCLUDE_IDLE, SAMPLING_NS),
+            RingEvent(
+                *(CLOCK, SOFTWARE, CPU_CLOCK, CHAIN | (STACK if self._memory else 0), EXCLUDE_IDLE, SAMPLING_NS),
+                stack_bytes=self._memory,
+            ),
         ]
 
     def full(self, written: Sequence[bytes]) -> bool:
         """Tell whether further events may not have fitted into a ring."""
-        return self.rings.full(written, LONGEST_WITH_STACK if self._stacks else LONGEST)
+        return self.rings.full(written, LONGEST_WITH_STACK + self._memory if self._stacks else LONGEST)
 
     def read(self, written: Sequence[bytes]) -> SchedTrace:
         """Parse what was written."""
@@ -251,7 +260,8 @@ class SchedRings:
         elif name == FORK:
             trace.events.append(Fork(time, cpu, task, *self._fork.unpack_from(records, raw)))
         elif name == CLOCK:
-            trace.samples.setdefault(task, []).append(Sampled(time, process, stack))
+            memory = self._memory_at(records, raw - 4) if self._memory else b""
+            trace.samples.setdefault(task, []).append(Sampled(time, process, stack, memory))
         else:
             self._rarer(name, records, raw, time, task, trace)
 
@@ -265,6 +275,12 @@ class SchedRings:
             trace.marks.append(Mark(time, task, text_at(mark).strip()))
         elif name in trace.times:
             trace.times[name].append((time, task))
+
+    @staticmethod
+    def _memory_at(records: bytes, at: int) -> bytes:
+        """What lies on the program's stack: 8 bytes for the room, none for a thread of the kernel; that; its length."""
+        end = at + 8 + int.from_bytes(records[at : at + 8], "little")
+        return records[at + 8 : at + 8 + int.from_bytes(records[end : end + 8], "little")] if end > at + 8 else b""
 
     def _argument(self, records: bytes, raw: int) -> int | None:
         """The register after the raw data: 8 bytes for how the program runs, 0 for none, and 8 for each register."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.perf_map import PLACE, PerfMaps
 from vgo_agent.tools.execution.launch import Launch
@@ -29,14 +30,31 @@ ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)(at)(30_000_000)
 """
 
 
-def functions(*argv: str) -> set[str]:
+PYTHON_WORK = """
+import time
+def spins(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for _ in range(1000):
+            pass
+def calls_it():
+    spins(.06)
+    sum(range(10**5))
+calls_it()
+"""
+AT_LEAST_3_12 = "import sys; sys.exit(sys.version_info < (3, 12))"
+PYTHONS = (*Path.home().glob(".pyenv/versions/3.1[2-9]*/bin/python"), shutil.which("python3.12"), sys.executable)
+
+
+def functions(*argv: str, layer: str = "stacks") -> set[str]:
     """What a run of a program was sampled in; the map that it leaves is removed."""
-    probe, before = open_probe(find_layer("stacks")), set(Path("/tmp").glob("perf-*.map"))
+    probe, before = open_probe(find_layer(layer)), set(Path("/tmp").glob("perf-*.map"))
     try:
         if probe.absent():
             pytest.skip(next(iter(probe.absent().values())))
+        command = probe.wrap(SpawnCommand(argv, dict(os.environ)))
         with Spawner() as spawner:
-            run = spawner.run(Launch(argv, environment=dict(os.environ)), [probe], capture=True)
+            run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
         opened = OpenedRun.read(str(probe.split(None)["stacks.opened"]))
         assert run.exit_code == 0, run.error
         return {one.function for one in opened.samples}
@@ -58,6 +76,19 @@ def test_a_function_of_node_has_its_name(tmp_path, monkeypatch):
         pytest.skip("no node that writes a map")
     work = "function spinning(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } spinning(6e7)"
     assert any("spinning" in name for name in functions(node, "--perf-basic-prof", "-e", work))
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="where Python returns to is known of x86-64 alone")
+def test_functions_of_python_have_their_names_without_frame_pointers_and_no_map_is_left():
+    new = (str(one) for one in PYTHONS if one and subprocess.run([one, "-X", "perf", "-c", ""]).returncode == 0)
+    program = next((one for one in new if subprocess.run([one, "-c", AT_LEAST_3_12]).returncode == 0), None)
+    if program is None:
+        pytest.skip("no Python 3.12 or later that writes a map")
+    before = set(Path("/tmp").glob("perf-*.map"))
+    named = functions(program, "-S", "-c", PYTHON_WORK, layer="stacks:python=true")
+    assert "spins in <string>" in named and not any("_PyEval" in name for name in named)
+    assert set(Path("/tmp").glob("perf-*.map")) <= before
+    assert "spins in <string>" not in functions(program, "-S", "-c", PYTHON_WORK)
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=12), st.integers(0, 900))
