@@ -19,6 +19,7 @@ from ..tools.ending_signals import answers
 from ..tools.execution.bench import Bench
 from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
+from ..tools.execution.said import SAID
 from ..tools.execution.trial import try_once
 from ..tools.experiment.schedules import bare_runs
 from ..tools.record import NO_FILES, Contents, Finished, Record
@@ -106,7 +107,7 @@ class StepRequest(ExperimentRequest):
         bench.deadline = self.deadline(run.clock)
         case = Case(CALL, self.subject, self.limits, run.machine, NOTHING_KNOWN, Record((), NO_FILES), bench)
         outcome, stopped = _called(self, case, run)
-        rows = rows_in(log_in(run.folder))
+        rows = [{name: row[name] for name in row if name != SAID} for row in rows_in(log_in(run.folder))]
         record = self.record(outcome.result.model_dump(mode="json"), outcome.artefacts)
         measured = FinishedRun((), record, self.subject, self.limits, run.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, "")
         result = StepResult(measured, outcome.result, rows, outcome.artefacts, stopped, run.folder.path)

@@ -77,6 +77,7 @@ class WrapperProbe(Probe):
         Raises VgoError where the layer has no columns, since then it is there only for its command.
         """
         self._layer = layer
+        self.prints = bool(layer.run or layer.environment)
         self._missing = missing(layer) or refusal(layer)
         if self._missing and not (layer.columns and layer.kind == "metric"):
             raise VgoError(f"T{layer.named[1:]} cannot be used: {self._missing}.")

@@ -1,15 +1,25 @@
-"""What layers do to the runs that they watch: profiled runs against bare ones, made between them in random order."""
+"""What layers do to the runs that they watch: profiled runs against bare ones, made between them in random order.
+
+Held against each other are times, exit codes and what is printed. System calls that fail are not: nobody sees them in
+bare runs, so one that looking makes fail is noticed only where it changes one of these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence, Set
+from itertools import count
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..knowledge.shape import Frozen
 from .claim import Arms, Claim, TooFew, claim
+from .execution.said import SAID
 from .experiment.schedules import LayerSet
+from .failures import failed_arms, shown_by
+from .row import Row
 from .statistics.labels.classes import label
 from .statistics.shape.describe import describe
 
@@ -51,6 +61,49 @@ def distortion(
         spread=claim(arms, "spread", seed=seed),
         set_aside=_too_much(sure["mean"], sure["spread"], abs(float(np.mean(bare))), gap),
     )
+
+
+def other_behaviour(bare: Sequence[Row], runs: Sequence[Row], sets: int) -> str:
+    """Say how the program fails less or more often under a set of layers, or prints what it never does without.
+
+    A clause; empty where nothing of that is beyond luck.
+    """
+    failing = failed_arms(shown_by(bare), shown_by(runs), SURE / sets)
+    if failing and failing.claim:
+        return f"the program {failing.words}"
+    return printed_otherwise(bare, runs, SURE / sets)
+
+
+def printed_otherwise(bare: Sequence[Row], runs: Sequence[Row], alpha: float) -> str:
+    """Name a line that runs print only when they are looked at; empty where there is none, or nobody listened."""
+    before, now = ([row[SAID] for row in rows if row["ok"] == 1 and SAID in row] for rows in (bare, runs))
+    line = only_in([set(said) for said in before], [set(said) for said in now], alpha)
+    if line is None:
+        return ""
+    text = next((told for said in now if (told := said.get(line))), "a line")
+    return (
+        f"what it prints differs when it is looked at: {text!r} in {sum(line in said for said in now)} of {len(now)} "
+        f"runs, in none of {len(before)} bare ones"
+    )
+
+
+def only_in(bare: Sequence[Set[str]], watched: Sequence[Set[str]], alpha: float) -> str | None:
+    """Find a mark that watched runs have and bare ones never, by more than luck: that of the most runs.
+
+    Were all n + m runs alike, a mark that k of them have would be in none of the m bare ones with the chance
+    C(n, k) / C(n + m, k) (Fisher's exact test, one-sided). Marks of the same runs count as one, and of all marks only
+    those are paid for that could reach alpha at all (Tarone 1990): a text that differs from run to run costs nothing.
+    """
+    n, total = len(watched), len(watched) + len(bare)
+    having = defaultdict[str, list[int]](list)
+    for run, marks in enumerate((*watched, *bare)):
+        for mark in marks:
+            having[mark].append(run)
+    one = {tuple(runs): mark for mark, runs in having.items() if len(runs) <= n}
+    chances = {runs: math.comb(n, len(runs)) / math.comb(total, len(runs)) for runs in one}
+    paid = next(many for many in count(1) if sum(chance <= alpha / many for chance in chances.values()) <= many)
+    sure = [runs for runs, chance in chances.items() if chance <= alpha / paid and runs[-1] < n]
+    return one[max(sure, key=len)] if sure else None
 
 
 def with_their_parts(found: Iterable[Distortion]) -> tuple[Distortion, ...]:

@@ -14,8 +14,9 @@ from pydantic import Field
 from .amount import LONGEST
 from .base import Arguments, Outcome, ToolError
 from .case import Case
-from .distortion import Distortion, distortion, gap_of, with_their_parts
+from .distortion import Distortion, distortion, gap_of, other_behaviour, with_their_parts
 from .execution.expected import Expected
+from .execution.said import SAID
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
 from .experiment.conditions import AppliedConditions, Condition
@@ -121,26 +122,21 @@ def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:
 def _result(
     series: Series, sets: Sequence[LayerSet], choice: LayerChoice, case: Case, broken: Mapping[LayerSet, str]
 ) -> ProfileResult:
-    bench, rows = series.bench, [row for row in series.rows if row["ok"] == 1]
-    by_set = {layers: [row for row in rows if row["layers"] == set_name(layers, bench)] for layers in (BARE, *sets)}
+    bench, rows = series.bench, _counted(series.rows)
+    named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
+    started: dict[LayerSet, list[Row]] = {layers: [] for layers in named.values()}
+    for row in series.rows:
+        started[named[row["layers"]]].append(row)
+    by_set = {layers: _counted(its) for layers, its in started.items()}
     bare = outcomes(by_set.pop(BARE))
     if not any(by_set.values()) and not (broken and bare):
         raise ToolError("No run with the layers on ended well.")
-    # The baseline has more runs than the bare ones here.
-    gap = gap_of(case.findings.steady_outcomes.tolist() or bare, case.subject.lower_is_better)
-    whole = samples_each(rows)
-    found = with_their_parts(
-        Distortion(layers=layers, runs=len(own), mean=None, spread=None, set_aside=broken[layers])
-        if layers in broken
-        else distortion(layers, bare, outcomes(own), gap, sets=len(sets), seed=case.limits.seed, whole=whole)
-        for layers, own in by_set.items()
-        if own or layers in broken
-    )
+    found = _distortions(started, case, broken)
     standing = [row for one in found if not one.set_aside for row in by_set[one.layers]]
     profiled = [row for own in by_set.values() for row in own]
     summary = summarise(outcomes(standing or profiled) or bare)
     absent = {spec: reasons for spec in choice.layers if (reasons := bench.absent(spec))}
-    columns = len(set().union(*profiled) - set(FIXED))
+    columns = len(set().union(*profiled) - {*FIXED, SAID})
     return ProfileResult(
         layers=choice.layers,
         later=choice.later,
@@ -164,6 +160,30 @@ def _result(
         **demand(profiled)._asdict(),
         summary=_summary(len(profiled), len(bare), columns, sum(map(len, absent.values())), found),
     )
+
+
+def _distortions(
+    started: Mapping[LayerSet, Sequence[Row]], case: Case, broken: Mapping[LayerSet, str]
+) -> tuple[Distortion, ...]:
+    """Hold the runs of each set against the bare ones."""
+    bare, sets = outcomes(_counted(started[BARE])), [layers for layers in started if layers != BARE]
+    # The baseline has more runs than the bare ones here.
+    gap = gap_of(case.findings.steady_outcomes.tolist() or bare, case.subject.lower_is_better)
+    whole = samples_each([row for rows in started.values() for row in _counted(rows)])
+    found: list[Distortion] = []
+    for layers in sets:
+        own = outcomes(_counted(started[layers]))
+        if layers in broken:
+            found.append(Distortion(layers=layers, runs=len(own), mean=None, spread=None, set_aside=broken[layers]))
+        elif own:
+            times = distortion(layers, bare, own, gap, sets=len(sets), seed=case.limits.seed, whole=whole)
+            why = times.set_aside or other_behaviour(started[BARE], started[layers], len(sets))
+            found.append(times.model_copy(update={"set_aside": why}))
+    return with_their_parts(found)
+
+
+def _counted(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["ok"] == 1]
 
 
 def set_name(layers: LayerSet, bench: Measuring) -> str:

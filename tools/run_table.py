@@ -15,6 +15,7 @@ from ..knowledge.errors import VgoError
 from ..layers.launcher import HOST
 from ..layers.loader import load_layers
 from ..layers.schema import Column, Layer
+from .execution.said import SAID
 from .execution.samples import ITERATION, SAMPLES, layer_of
 from .many import FLEET, SLOT
 from .row import BASELINE, FIXED, REQUIRED, Row
@@ -106,7 +107,7 @@ def _of_equal_length(wide: pd.DataFrame, groups: IntArray) -> tuple[pd.DataFrame
 
 def write_runs(rows: Sequence[Row]) -> bytes:
     """Render rows as CSV: fixed columns first, metrics sorted by name; floats keep all their digits."""
-    metrics = sorted({name for row in rows for name in row} - set(FIXED))
+    metrics = sorted({name for row in rows for name in row} - {*FIXED, SAID})
     frame = pd.DataFrame(list(rows), columns=[*FIXED, *metrics])
     return frame.to_csv(index=False, lineterminator="\n").encode()
 

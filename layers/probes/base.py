@@ -40,6 +40,8 @@ class Probe:
     Nothing here raises for a source that fails in mid-run: the cell is missing, and `absent` says why.
     """
 
+    prints = False
+    """What it puts around the program, or loads into it, may print by itself."""
     reads_output = False
     """It wants standard output and standard error of each run, whole."""
     times_part = False
@@ -144,6 +146,7 @@ class Parts(LayerProbe):
         super().__init__(layer)
         self._parts = [self._keep(part) for part in parts]
         self.reads_output = any(part.reads_output for part in parts)
+        self.prints = any(part.prints for part in parts)
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let each part wrap, the first outermost."""

@@ -58,6 +58,8 @@ class RankReport(NamedTuple):
 class MpiProbe(LayerProbe):
     """Loads a profiling library into every rank and reads what each wrote at its end."""
 
+    prints = True
+
     def __init__(self, layer: Layer, root: Path) -> None:
         """Find the library, building ours where none is named; without one every column is absent."""
         super().__init__(layer)

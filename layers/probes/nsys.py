@@ -32,6 +32,8 @@ Row = Mapping[str, str]
 class NsysProbe(LayerProbe):
     """Wraps the program; the statistics are made between runs, outside the time of any."""
 
+    prints = True
+
     def __init__(self, layer: Layer, root: Path) -> None:
         """Find nsys; without it every column is absent."""
         super().__init__(layer)

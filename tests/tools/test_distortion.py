@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.claim import Claim, TooFew
-from vgo_agent.tools.distortion import distortion, gap_of, with_their_parts
+from vgo_agent.tools.distortion import distortion, gap_of, only_in, other_behaviour, with_their_parts
+from vgo_agent.tools.execution.said import SAID, without_numbers
 
 
 def judged(bare, runs, gap, layers=("process", "strace"), sets=2):
@@ -70,3 +71,53 @@ def test_what_holds_a_set_that_was_set_aside_is_set_aside_too():
 def test_runs_that_do_not_differ_have_no_gap():
     assert gap_of([1.0] * 30) == 0 and gap_of([1.0]) == 0
     assert gap_of(bimodal(4, 300)) == pytest.approx(0.1, abs=0.01)
+
+
+def rows(kinds):
+    """Runs that end well and print lines, as a bench has them; of None they fail."""
+    return [
+        {
+            "ok": int(kind is not None),
+            "exit_code": int(kind is None),
+            "wall_s": 0.1,
+            SAID: {one: one for one in kind or ()},
+        }
+        for kind in kinds
+    ]
+
+
+def test_a_line_that_only_runs_print_that_are_looked_at_is_named_and_one_that_varies_is_not():
+    same = [{"start", f"word {place}"} for place in range(50)]
+    assert other_behaviour(rows(same[:20]), rows(same[20:]), 2) == ""
+    warned = [one | {"cannot fork"} if place % 2 else one for place, one in enumerate(same[20:])]
+    assert other_behaviour(rows(same[:20]), rows(warned), 2) == (
+        "what it prints differs when it is looked at: 'cannot fork' in 15 of 30 runs, in none of 20 bare ones"
+    )
+    assert other_behaviour(rows(same[:20]), rows(warned[:4]), 2) == "", "too few to tell"
+    assert other_behaviour(rows(warned), rows(same), 2) == "", "that the other text is missing is no fault"
+
+
+def test_failures_that_looking_hides_set_a_layer_aside_too():
+    words = other_behaviour(rows([None, set()] * 10), rows([set()] * 30), 1)
+    assert words.startswith("the program fails less often: 0 of 30 runs failed with it, 10 of 20 without")
+    assert other_behaviour(rows([None, set()] * 10), rows([None, set()] * 15), 1) == ""
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(st.integers(0, 1000), st.integers(2, 12), st.integers(10, 40))
+def test_programs_that_print_at_random_are_blamed_no_more_often_than_alpha(seed, words, lines):
+    rng, alpha, blamed, trials = np.random.default_rng(seed), 0.05, 0, 40
+    for _ in range(trials):
+        said = [set(map(str, rng.integers(words * lines, size=words))) for _ in range(50)]
+        blamed += only_in(said[:20], said[20:], alpha) is not None
+    assert blamed <= 8, "of 40, where 2 are expected at most: the chance of more is 1e-4"
+
+
+def test_lines_are_the_same_whatever_their_numbers_and_how_far_a_bar_has_come():
+    for one, other in (
+        ("took 900 ms, done", "took 1.1 s, done"),
+        ("[12:00:01] a", "2026-11-27 9:59 a"),
+        ("work ....", "work ........."),
+    ):
+        assert without_numbers(one) == without_numbers(other) != ""
+    assert without_numbers("1.5 2 ----") == "" and without_numbers("cannot\x1b open") == "cannot? open"

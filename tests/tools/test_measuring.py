@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from vgo_agent.knowledge.loader import load
+from vgo_agent.layers.probes.base import Probe
 from vgo_agent.tools.case import Case
 from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.comparison import direction
@@ -19,10 +20,11 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.record import Record
-from vgo_agent.tools.results import MeasureResult
+from vgo_agent.tools.results import MeasureResult, ProfileResult
 from vgo_agent.tools.statistics.ratio_test import bounds
 from vgo_agent.tools.steps.apply_mitigation import ApplyMitigationTool
 from vgo_agent.tools.steps.measure import MeasureTool
+from vgo_agent.tools.steps.profile import ProfileTool
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.trial_results import ApplyResult
 
@@ -36,6 +38,7 @@ echo $n > count
 v=$(((n * n * 31 + n * 7919) % 101))
 [ "$MALLOC_TOP_PAD_" ] && v=$((v * WITH / 100))
 echo "took $((1000 + v)) ms"
+[ ! -e looked ] || echo "run $n: $(cat looked) looks at me" >&2
 """
 CURES, DOES_NOTHING, WORSENS = 10, 100, 900
 
@@ -181,3 +184,32 @@ def test_any_rule_can_be_asked_for(case: Any) -> None:
         made = case(stop=name, min_runs=20)
         cut_off(made, 0)
         assert measured(made, max_runs=21).stop_rule == name
+
+
+class Noticed(Probe):
+    """The program sees that it is looked at."""
+
+    def __init__(self, sign: Path, prints: bool) -> None:
+        self.sign, self.prints = sign, prints
+
+    def before(self) -> None:
+        """Show it."""
+        self.sign.write_text("somebody")
+
+    def after(self) -> None:
+        """Hide it."""
+        self.sign.unlink()
+
+
+@pytest.mark.parametrize("prints", [False, True])
+def test_a_layer_under_which_the_program_prints_what_it_never_does_without_is_set_aside(
+    case: Any, tmp_path: Path, prints: bool
+) -> None:
+    made = case(layers=("process",))
+    made.measuring._probes["process"] = Noticed(tmp_path / "looked", prints)
+    given = ProfileTool().arguments.model_validate({"layers": ("process",), "runs": 20, "max_seconds": 60.0})
+    outcome = ProfileTool().run(given, made)
+    (found,) = ProfileResult.model_validate(outcome.result).distortions
+    differs = "what it prints differs when it is looked at: 'run # somebody looks at me' in 20 of 20 runs, in none of"
+    assert found.set_aside == ("" if prints else f"{differs} 20 bare ones"), "what wraps it may print itself"
+    assert b"said" not in outcome.artefacts["runs.csv"]

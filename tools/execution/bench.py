@@ -27,6 +27,7 @@ from .judge import RunOutcome, judge
 from .launch import Launch, Run
 from .progress import Listener, RunEnded, ignore
 from .row_log import RowLog
+from .said import SAID, PrintedLines
 from .samples import first_of_run, spread
 from .screen import Proof, Seen, Watched, screened
 from .series import LOCAL, Change, Executor, PlannedRun, Series
@@ -65,6 +66,7 @@ class Bench:
     _layers: dict[str, Layer] = field(default_factory=dict)
     _probes: dict[str, Probe] = field(default_factory=dict)
     _ways: Ways = field(init=False)
+    _printed: PrintedLines = field(default_factory=PrintedLines)
 
     def __post_init__(self) -> None:
         """Nothing is opened yet."""
@@ -167,8 +169,11 @@ class Bench:
             "pair": planned.pair,
             **way.row(run, judged.outcome, failure=judged.short),
         }
-        rows = spread(row, judged.samples, str(subject.metric), series.next_run) if judged.samples else (row,)
-        series.log.append(*rows)
+        samples = spread(row, judged.samples, str(subject.metric), series.next_run) if judged.samples else (row,)
+        first, *others = samples
+        if planned.turns and not any(probe.prints for probe in way.probes):
+            first = {**first, SAID: self._printed.of(run)}
+        series.log.append(first, *others)
         self.listener(RunEnded(series.rows, series.planned))
         if judged.failure and as_given:
             refuse_failures(series, subject, judged.failure)

@@ -53,6 +53,8 @@ class PlannedRun(NamedTuple):
     layers: Sequence[str]
     times: float
     """How many times longer than the baseline it may rightly take."""
+    turns: bool
+    """Runs of the series have other layers on, or none, and what they print is held against each other."""
 
 
 class ExperimentConditions(Protocol):
@@ -235,8 +237,8 @@ class Series:
         times: float = 1.0,
     ) -> None:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
-        layers = self.layers if layers is None else layers
-        self.bench.run_once(self, PlannedRun(condition, launch, pair, layers, times))
+        turns, layers = layers is not None, self.layers if layers is None else layers
+        self.bench.run_once(self, PlannedRun(condition, launch, pair, layers, times, turns))
 
     def drop(self, rows: Sequence[Row]) -> None:
         """Forget rows of it, which are to be made again."""
