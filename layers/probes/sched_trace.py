@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +41,8 @@ SWITCHED_OUT = 0x2000
 NAME = "16s"
 """How a task's name lies in an event."""
 NO_REGISTERS = bytes(8)
+FIRST_PID_NAMESPACE, NO_NUMBER = 0xEFFFFFFC, (1 << 32) - 1
+"""PROC_PID_INIT_INO, the inode of that namespace; the number of a task that has ended."""
 FIRST_ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}
 """Mask of the register that holds the first argument of a system call, as linux/asm/perf_regs.h counts them."""
 RECORD, HEADER, MAPPING = struct.Struct("=IHH"), struct.Struct("=QIIQI"), struct.Struct("=IIQQQ")
@@ -149,6 +152,22 @@ class SchedTrace:
         """What a task is called; a question mark where it was never seen on a CPU."""
         return text_at(self.names.get(task, (0, b"?"))[1])
 
+    def renumber(self, own: Mapping[int, int]) -> None:
+        """Give tasks the numbers that they have in our namespace; those outside of it become negative."""
+
+        def number(task: int) -> int:
+            return own.get(task, -task)
+
+        for place, event in enumerate(self.events):
+            match event:
+                case Switch():
+                    self.events[place] = event._replace(out=number(event.out), into=number(event.into))
+                case Waking():
+                    self.events[place] = event._replace(waker=number(event.waker), woken=number(event.woken))
+                case Fork():
+                    self.events[place] = event._replace(parent=number(event.parent), child=number(event.child))
+        self.names = {number(task): name for task, name in self.names.items()}
+
     def call(self, task: int, at: int, name: bytes) -> None:
         """Note what a task is called at a time; a mark is no name."""
         if not name.startswith(MARK.encode()):
@@ -170,8 +189,11 @@ class SchedRings:
         self._switch = fields(
             formats[SWITCH], prev_comm=NAME, prev_pid="i", prev_state="q", next_comm=NAME, next_pid="i"
         )
-        self._waking = fields(formats[WAKING], common_flags="B", pid="i")
-        self._fork = fields(formats[FORK], child_pid="i")
+        self._waking = fields(formats[WAKING], common_flags="B", common_pid="i", pid="i")
+        self._fork = fields(formats[FORK], common_pid="i", child_pid="i")
+        # What a tracepoint says of tasks is numbered as on the whole machine, what records say as in our namespace.
+        self._nested = os.stat("/proc/self/ns/pid").st_ino != FIRST_PID_NAMESPACE
+        self._own_numbers: dict[int, int] = {}
         if stacks:
             self._failed = fields(formats[FAILED], id="q", ret="q")
             self._marked = fields(formats[MARKED], pid="i", oldcomm=NAME, newcomm=NAME)
@@ -209,6 +231,8 @@ class SchedRings:
         trace = SchedTrace()
         for records in written:
             self._read(records, trace)
+        if self._nested:
+            trace.renumber(self._own_numbers)
         trace.events.sort(key=lambda event: event.at)
         for event in trace.events:  # a thread of a program that has called itself by a mark has no other name
             if isinstance(event, Fork) and event.child not in trace.names and event.parent in trace.names:
@@ -232,8 +256,8 @@ class SchedRings:
             if kind == SAMPLE:
                 self._sample(records, at, trace)
             elif kind == SWITCHED:
-                if not flags & SWITCHED_OUT:
-                    _, _, _, task, time, cpu = SWITCH_BODY.unpack_from(records, at + RECORD.size)
+                _, _, _, task, time, cpu = SWITCH_BODY.unpack_from(records, at + RECORD.size)
+                if not (flags & SWITCHED_OUT or self._nested and not task):  # none may be one outside of our namespace
                     trace.events.append(SwitchedIn(time, cpu, task))
             elif kind == MAPPED:
                 process, _, start, length, offset = MAPPING.unpack_from(records, at + RECORD.size)
@@ -253,12 +277,14 @@ class SchedRings:
             called, out, state, calls, into = self._switch.unpack_from(records, raw)
             trace.call(out, time, called)
             trace.call(into, time, calls)
+            if self._nested and 0 < task < NO_NUMBER:
+                self._own_numbers[out] = task
             trace.events.append(Switch(time, cpu, out, state, into, process, stack, argument))
         elif name == WAKING:
-            flags, woken = self._waking.unpack_from(records, raw)
-            trace.events.append(Waking(time, cpu, task, woken, flags, stack))
+            flags, waker, woken = self._waking.unpack_from(records, raw)
+            trace.events.append(Waking(time, cpu, waker, woken, flags, stack))
         elif name == FORK:
-            trace.events.append(Fork(time, cpu, task, *self._fork.unpack_from(records, raw)))
+            trace.events.append(Fork(time, cpu, *self._fork.unpack_from(records, raw)))
         elif name == CLOCK:
             memory = self._memory_at(records, raw - 4) if self._memory else b""
             trace.samples.setdefault(task, []).append(Sampled(time, process, stack, memory))

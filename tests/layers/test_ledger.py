@@ -1,6 +1,7 @@
 """The layer `ledger`: what it says a run's time went to adds up to that time, and is where it went."""
 
 import errno
+import json
 import os
 import random
 import subprocess
@@ -67,6 +68,27 @@ def test_a_wait_for_a_child_is_what_the_child_did(spawner, opened):
     # While the shell waits for a CPU to begin its wait, the child may sleep already.
     assert ms(values, "sleep", "queue_others", "queue_own") >= 50
     assert ms(values, "child") < 50
+
+
+IN_A_NAMESPACE = """
+import json
+from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.spawn import Spawner
+probe = open_probe(find_layer("stacks"))
+with Spawner() as spawner:
+    spawner.run(Launch(("/bin/sh", "-c", "sleep 0.05; true")), [probe])
+print(json.dumps(dict(probe.split(None))))
+probe.close()
+"""
+
+
+def test_in_a_container_tasks_are_told_apart_though_the_kernel_numbers_them_otherwise(opened):
+    opened("stacks")
+    argv = ("unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", IN_A_NAMESPACE)
+    values = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
+    assert ms(values, "sleep", "queue_others", "queue_own") >= 50
+    assert any(part.what.startswith("sleep: clock_nanosleep") for part in OpenedRun.read(values["stacks.opened"]).parts)
 
 
 def test_time_on_a_cpu_is_that_of_the_program_and_its_children(spawner, opened):
