@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...knowledge.states import read_states, state_words
@@ -43,7 +44,7 @@ MARKS = (
     f"Let the program mark it, where it starts and stops its clock: write {BEGIN} and {END} to /proc/thread-self/comm "
     f'(shell: echo {BEGIN} > /proc/self/comm; C: prctl(PR_SET_NAME, "{BEGIN}")).'
 )
-PYTHON_LOOP = "_PyEval_EvalFrame"
+INTERPRETER = re.compile("_PyEval_EvalFrame| in libpython3")
 PYTHON = "Which functions of Python these are is told with --layer stacks:python=true, of Python 3.12 or later."
 
 
@@ -144,7 +145,7 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
         causes = [one for one in ledger.causes if one.state == state]
         known = dict.fromkeys(one.recognised.words for one in causes if one.recognised)
         notes = [f"It looks like this: {words}" for words in known]
-        notes += [PYTHON] if any(PYTHON_LOOP in one.what for one in causes) else []
+        notes += [PYTHON] if any(INTERPRETER.search(one.what) for one in causes) else []
         yield Section(read_states()[state].name, (Listing(tuple(map(_cause, causes))), told.get(state, ""), *notes))
     yield Facts(
         tuple(
