@@ -72,7 +72,7 @@ KNOWN: Mapping[str, Known] = {
             random-walk | user | (walk|main)\S* in random_walk
             gc-pauses | user | gc_|collect|visit|traverse|refs
             process-starts | user system page_fault | clone|fork|exec|exit|true
-            slow-server | sleep | waits in \w+.* for python; python: clock_nanosleep
+            slow-server | sleep | waits in \w+.* for python.*; python.*: clock_nanosleep
             ping-pong | system user | read|write|pipe
             fork-storm | queue_own queue_others | behind python
             lock-convoy | system user | futex|lock_convoy

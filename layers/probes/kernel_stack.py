@@ -18,6 +18,7 @@ FIRST_MARKER = (1 << 64) - 4096
 KERNEL_HALF = 1 << 63
 MOST_STACKS = 1 << 16
 """Whose names are remembered."""
+HIDDEN = "a function that the kernel hides"
 
 
 WAITS = tuple(
@@ -78,18 +79,20 @@ class KernelStacks:
     """Reads stacks that the kernel wrote down."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Read where the functions of the kernel lie; where it hides that, each name is a question mark."""
+        """Read where the functions of the kernel lie; it may hide that."""
         self._addresses, self._names = kernel_functions(root)
         self.names = functools.lru_cache(MOST_STACKS)(self._named)
 
     def _named(self, stack: bytes) -> tuple[str, ...]:
         """Functions of the kernel on a stack, the innermost first."""
         addresses = struct.unpack(f"={len(stack) // 8}Q", stack)
-        return tuple(self._name(one) for one in addresses if KERNEL_HALF <= one < FIRST_MARKER)
+        least = self._addresses[0] if self._addresses else KERNEL_HALF
+        # What lies below its code is no function: the kernel may read on beyond the end of a stack.
+        return tuple(self._name(one) for one in addresses if least <= one < FIRST_MARKER)
 
     def _name(self, address: int) -> str:
         place = bisect.bisect_right(self._addresses, address) - 1
-        return self._names[place] if place >= 0 else "?"
+        return self._names[place] if place >= 0 else HIDDEN
 
 
 @functools.cache

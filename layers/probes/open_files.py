@@ -7,20 +7,29 @@ import re
 from contextlib import suppress
 
 from .sampler import SamplingProbe
+from .socket_names import SOCKET, SocketNames
+from .task_names import words_of
 
 EVERY_S = 0.015
-NUMBERED = re.compile(r":\[\d+\]$")
-"""The number of a socket or a pipe, which says nothing and differs from run to run."""
+PIPE = re.compile(r"pipe:\[\d+\]$")
 UNNAMED, DELETED = re.compile(r"#\d+ \(deleted\)$"), " (deleted)"
 """What the kernel puts after the folder of a file that never had a name, and after a name that was taken away."""
 
 
 class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
-    """The name of each open file by process and number."""
+    """The name of each open file by process and number, and what those processes were started with."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, dict[tuple[int, int], str]]] = []
+        self._sockets = SocketNames()
+        self.commands: dict[int, tuple[str, ...]] = {}
+        """Command lines by process."""
         super().__init__(EVERY_S)
+
+    def before(self) -> None:
+        """Forget the run before."""
+        self._sockets, self.commands = SocketNames(), {}
+        super().before()
 
     def read(self, pid: int) -> dict[tuple[int, int], str] | None:
         """List the files of a process and of all that it started."""
@@ -32,29 +41,34 @@ class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
             process = waiting.pop()
             with suppress(OSError):  # it has ended
                 folder = f"/proc/{process}"
+                with open(f"{folder}/cmdline", "rb") as file:
+                    if words := words_of(file.read()):
+                        self.commands[process] = words
                 for number in os.listdir(f"{folder}/fd"):
                     found[process, int(number)] = os.readlink(f"{folder}/fd/{number}")
                 for task in os.listdir(f"{folder}/task"):
                     with open(f"{folder}/task/{task}/children") as file:
                         waiting += map(int, file.read().split())
+        self._sockets.learn((process, link) for (process, _), link in found.items())
         return found
 
     def name(self, process: int, number: int, at_ns: int) -> str:
         """What a file was when it was first looked at after a time; `fd N` where it was not seen from then on."""
         for looked_s, seen in self._seen:
             if looked_s * 1e9 >= at_ns and (process, number) in seen:
-                return _words(seen[process, number])
+                return self._words(seen[process, number])
         return f"fd {number}"
 
     def settle(self) -> None:
         """Take what was seen in the run just ended."""
         self._seen = self.samples()
 
-
-def _words(link: str) -> str:
-    """What a link of /proc/PID/fd says."""
-    if UNNAMED.search(link):
-        return f"an unnamed file in {UNNAMED.sub('', link)}"
-    if link.endswith(DELETED):
-        return f"{link.removesuffix(DELETED)}, since deleted"
-    return NUMBERED.sub("", link)
+    def _words(self, link: str) -> str:
+        """What a link of /proc/PID/fd says, without the numbers that say nothing and differ from run to run."""
+        if found := SOCKET.match(link):
+            return self._sockets.name(int(found[1]))
+        if UNNAMED.search(link):
+            return f"an unnamed file in {UNNAMED.sub('', link)}"
+        if link.endswith(DELETED):
+            return f"{link.removesuffix(DELETED)}, since deleted"
+        return PIPE.sub("pipe", link)

@@ -8,10 +8,11 @@ import functools
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ...knowledge.time_states import QUEUES, TimeState
@@ -21,6 +22,7 @@ from .open_files import OpenFiles
 from .perf_map import PerfMaps
 from .sched_trace import Mapped, Sampled, SchedTrace
 from .sysfs import cpu_numbers, text_of
+from .task_names import TaskNames
 from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
 
 OF_FILES = frozenset(
@@ -84,10 +86,12 @@ class OpenedRun(NamedTuple):
     """On a CPU, while other programs had another one of the same core."""
     same_core: bool = False
     """That is so; else any other CPU counts, since cores have one each, or the kernel does not tell which have more."""
+    processes: Mapping[str, int] = MappingProxyType({})
+    """Of other programs, by their names: their process numbers."""
 
     def text(self) -> str:
         """As a cell of a table."""
-        return json.dumps(self, separators=(",", ":"))
+        return json.dumps(self._replace(processes=dict(self.processes)), separators=(",", ":"))
 
     @classmethod
     def read(cls, text: str) -> OpenedRun:
@@ -118,6 +122,7 @@ class Opener:
 
     def __post_init__(self) -> None:
         """Sort the mappings by process."""
+        self._names = TaskNames(self.trace, self.timelines, self.files.commands)
         for one in self.trace.mapped:
             self._mapped[one.process].append(one)
 
@@ -137,14 +142,12 @@ class Opener:
             sum(start <= fork.at <= end for task, fork in self.timelines.born.items() if task in self.timelines.tree),
             self._moves(task, start, end),
             *self._busy_beside(pieces),
+            self._names.numbers(),
         )
 
     def _own(self, piece: ChargedTime) -> TimeState:
         above = [stretch for _, stretch in piece.above if stretch is not BEFORE_BIRTH]
         return self.timelines.wait(above[0]) if above else piece.state
-
-    def _who(self, task: int) -> str:
-        return self.trace.name(task) if task else "nobody"
 
     def _call(self, task: int, stretch: Stretch) -> str:
         call, switch = self.timelines.call(stretch), stretch.switch
@@ -155,23 +158,27 @@ class Opener:
     def _via(self, piece: ChargedTime) -> str:
         waits = [(task, stretch) for task, stretch in piece.above if stretch is not BEFORE_BIRTH]
         return " < ".join(
-            f"{self._who(task)} waits in {self._call(task, stretch)} for {self._who(stretch.waker)}"
+            f"{self._names.label(task)} waits in {self._call(task, stretch)} for {self._names.label(stretch.waker)}"
             for task, stretch in waits
         )
 
     def _what(self, piece: ChargedTime) -> str:
         if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
-            return self._who(piece.task)
+            return self._names.label(piece.task)
         if piece.state is TimeState.THROTTLED:
-            return f"{self._who(piece.task)}, by its CPU quota"
+            return f"{self._names.label(piece.task)}, by its CPU quota"
+        if piece.state is TimeState.QUEUE_OTHERS:
+            return f"behind {self._names.name(piece.other)}"
         if piece.state in QUEUES:
-            return f"behind {self._who(piece.other)}"
+            return f"behind {self._names.label(piece.other)}"
         if piece.stretch is None:
-            return self._who(piece.task)
+            return self._names.label(piece.task)
         # Other interrupts say no more than the call, and an idle CPU does not always tell which one it was.
         telling = piece.stretch.interrupt if piece.stretch.interrupt in TELLING else ""
-        by = telling or (self._who(piece.stretch.waker) if piece.stretch.waker else "")
-        return f"{self._who(piece.task)}: {self._call(piece.task, piece.stretch)}" + (f", woken by {by}" if by else "")
+        by = telling or (self._names.label(piece.stretch.waker) if piece.stretch.waker else "")
+        return f"{self._names.label(piece.task)}: {self._call(piece.task, piece.stretch)}" + (
+            f", woken by {by}" if by else ""
+        )
 
     def label(self, piece: ChargedTime) -> str:
         """What a task did in a piece: the function that most samples are in; whom it queued behind; the call.
@@ -181,7 +188,7 @@ class Opener:
         if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
             counts = Counter(function for _, function in map(self._sampled, self._within(piece)))
             return counts.most_common(1)[0][0] if counts else ""
-        return "" if piece.stretch is None else self._what(piece).removeprefix(f"{self._who(piece.task)}: ")
+        return "" if piece.stretch is None else self._what(piece).removeprefix(f"{self._names.label(piece.task)}: ")
 
     def _within(self, piece: ChargedTime) -> Iterable[Sampled]:
         there = self.trace.samples.get(piece.task, [])

@@ -149,8 +149,8 @@ class SchedTrace:
     marks: list[Mark] = field(default_factory=list)
 
     def name(self, task: int) -> str:
-        """What a task is called; a question mark where it was never seen on a CPU."""
-        return text_at(self.names.get(task, (0, b"?"))[1])
+        """What a task is called; it may never have been seen on a CPU."""
+        return text_at(self.names.get(task, (0, b"an unseen task"))[1])
 
     def renumber(self, own: Mapping[int, int]) -> None:
         """Give tasks the numbers that they have in our namespace; those outside of it become negative."""

@@ -80,7 +80,7 @@ class Timelines:
             self._close(task, end, open_stretch)
         for cpu, (task, since) in self._running.items():
             self.cpus[cpu].append(Stretch(since, end, "cpu", cpu, task))
-        self.tree = {root}
+        self.root, self.tree = root, {root}
         for fork in sorted(self.born.values(), key=lambda fork: fork.at):
             if fork.parent in self.tree:
                 self.tree.add(fork.child)

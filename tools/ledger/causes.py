@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from pydantic import Field
 
 from ...knowledge.schema import KnownFactor
-from ...knowledge.shape import is_none
+from ...knowledge.shape import is_empty, is_none
 from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState
 from ...layers.probes.opened import OpenedRun
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
@@ -40,6 +41,8 @@ class LedgerCause(FiniteResult):
     """Of the long episodes."""
     timer: str
     """What their length says, if it says anything."""
+    processes: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
+    """Numbers of other programs, by the names that they have here, where each was one process in all runs."""
     recognised: RecognisedFactor | None = Field(default=None, exclude_if=is_none)
     """What is known to look like this."""
 
@@ -51,7 +54,10 @@ class LedgerCause(FiniteResult):
     @property
     def words(self) -> str:
         """What it was, and what led there."""
-        return "; ".join(filter(None, (self.via, self.what, self.timer)))
+        said = "; ".join(filter(None, (self.via, self.what, self.timer)))
+        for name, number in self.processes.items():
+            said = said.replace(name, f"{name[:-1]}, pid {number})", 1)
+        return said
 
 
 def causes(
@@ -87,6 +93,7 @@ def _of_parts(
             episodes_fast=float(episodes[~slow].mean()),
             median_ms=float(np.median(long)) if long.size else None,
             timer=f"nearly all last {alike_ms:.3g} ms" if alike_ms is not None and state in WAITS else "",
+            processes=_processes(opened, f"{via} {what}"),
             recognised=recognised(part, factors),
         )
 
@@ -114,6 +121,16 @@ def _of_functions(
             timer="",
             recognised=recognised(part, factors),
         )
+
+
+def _processes(opened: Sequence[OpenedRun], words: str) -> dict[str, int]:
+    """Numbers of the processes that are named in words, of those that had one number in all runs that name them."""
+    numbers = defaultdict[str, set[int]](set)
+    for run in opened:
+        for name, number in run.processes.items():
+            if name in words:
+                numbers[name].add(number)
+    return {name: min(those) for name, those in numbers.items() if len(those) == 1}
 
 
 def _divided(ms: FloatArray, time_ms: FloatArray, slow: BoolArray) -> dict[str, float]:

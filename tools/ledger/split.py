@@ -15,6 +15,7 @@ from ..row import BASELINE
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FloatArray
 from ..subject import Subject
+from .ports import with_lasting_ports
 
 STACKS, LEDGER = "stacks", "ledger"
 """Layers that split the time of a run; the first also opens it."""
@@ -87,7 +88,9 @@ def split_runs(
     if by in BETWEEN_MARKS:
         kept = _around(time, outcome_ms, kept)
     texts = table.text(f"{layer}.opened", condition) if f"{layer}.opened" in table.names else []
-    opened = tuple(OpenedRun.read(text or "") for text, keep in zip(texts, kept, strict=False) if keep)
+    opened = with_lasting_ports(
+        tuple(OpenedRun.read(text or "") for text, keep in zip(texts, kept, strict=False) if keep)
+    )
     states = dict(zip(names, columns[:, kept], strict=True))
     divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
     states = {**divided, **states}
