@@ -59,6 +59,8 @@ class TaskNames:
         command = self._command(task)
         if process == os.getpid() or command == () or name == "kworker":
             return name  # a task of the kernel has no command line
+        if task < 0:
+            return f"{name} (outside of our PID namespace)"
         label = f"{name} (another program)"
         if command is not None:
             self._outside[label].add(process)
