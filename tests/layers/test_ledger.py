@@ -88,7 +88,7 @@ def test_in_a_container_tasks_are_told_apart_though_the_kernel_numbers_them_othe
     argv = ("unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", IN_A_NAMESPACE)
     values = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
     assert ms(values, "sleep", "queue_others", "queue_own") >= 50
-    assert any(part.what.startswith("sleep: clock_nanosleep") for part in OpenedRun.read(values["stacks.opened"]).parts)
+    assert any(part.what == "sleep (child): clock_nanosleep" for part in OpenedRun.read(values["stacks.opened"]).parts)
 
 
 def test_time_on_a_cpu_is_that_of_the_program_and_its_children(spawner, opened):
