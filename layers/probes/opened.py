@@ -167,10 +167,9 @@ class Opener:
             return self._names.label(piece.task)
         if piece.state is TimeState.THROTTLED:
             return f"{self._names.label(piece.task)}, by its CPU quota"
-        if piece.state is TimeState.QUEUE_OTHERS:
-            return f"behind {self._names.name(piece.other)}"
         if piece.state in QUEUES:
-            return f"behind {self._names.label(piece.other)}"
+            named = self._names.name if piece.state is TimeState.QUEUE_OTHERS else self._names.label
+            return f"behind {named(piece.other)}{self._inverted(piece)}"
         if piece.stretch is None:
             return self._names.label(piece.task)
         # Other interrupts say no more than the call, and an idle CPU does not always tell which one it was.
@@ -179,6 +178,14 @@ class Opener:
         return f"{self._names.label(piece.task)}: {self._call(piece.task, piece.stretch)}" + (
             f", woken by {by}" if by else ""
         )
+
+    def _inverted(self, piece: ChargedTime) -> str:
+        """Say where a task waits for one in a queue, and whoever has the CPU is of lower priority than itself, too."""
+        waiter, known = piece.above[-1][0] if piece.above else 0, self.trace.priorities
+        if not {waiter, piece.task, piece.other} <= known.keys() - {0}:
+            return ""
+        lower = known[waiter][1] < min(known[piece.task][1], known[piece.other][1])
+        return f", both of lower priority than {self._names.label(waiter)}" if lower else ""
 
     def label(self, piece: ChargedTime) -> str:
         """What a task did in a piece: the function that most samples are in; whom it queued behind; the call.

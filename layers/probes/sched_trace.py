@@ -140,6 +140,8 @@ class SchedTrace:
     events: list[Event] = field(default_factory=list)
     names: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     """Of a task: when it was last seen to be called so, and how, filled up with bytes of 0; CPUs are read in turn."""
+    priorities: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Of a task: when it last had which, as the kernel counts: the lower the number, the sooner it runs."""
     samples: dict[int, list[Sampled]] = field(default_factory=dict)
     """By task."""
     failed: list[FailedCall] = field(default_factory=list)
@@ -167,6 +169,7 @@ class SchedTrace:
                 case Fork():
                     self.events[place] = event._replace(parent=number(event.parent), child=number(event.child))
         self.names = {number(task): name for task, name in self.names.items()}
+        self.priorities = {number(task): priority for task, priority in self.priorities.items()}
 
     def call(self, task: int, at: int, name: bytes) -> None:
         """Note what a task is called at a time; a mark is no name."""
@@ -187,7 +190,9 @@ class SchedRings:
         self._stacks, self._memory = stacks, memory
         self._registers = FIRST_ARGUMENT.get(platform.machine(), 0) if stacks else 0
         self._switch = fields(
-            formats[SWITCH], prev_comm=NAME, prev_pid="i", prev_state="q", next_comm=NAME, next_pid="i"
+            formats[SWITCH],
+            **{"prev_comm": NAME, "prev_pid": "i", "prev_prio": "i", "prev_state": "q"},
+            **{"next_comm": NAME, "next_pid": "i", "next_prio": "i"},
         )
         self._waking = fields(formats[WAKING], common_flags="B", common_pid="i", pid="i")
         self._fork = fields(formats[FORK], common_pid="i", child_pid="i")
@@ -274,7 +279,9 @@ class SchedRings:
         raw += 4  # its own size
         if name == SWITCH:
             argument = self._argument(records, raw) if self._registers else None
-            called, out, state, calls, into = self._switch.unpack_from(records, raw)
+            called, out, of_out, state, calls, into, of_into = self._switch.unpack_from(records, raw)
+            for task_of, priority in ((out, of_out), (into, of_into)):
+                trace.priorities[task_of] = max(trace.priorities.get(task_of, (0, 0)), (time, priority))
             trace.call(out, time, called)
             trace.call(into, time, calls)
             if self._nested and 0 < task < NO_NUMBER:

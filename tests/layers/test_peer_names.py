@@ -75,6 +75,35 @@ def test_the_other_end_of_a_pipe_is_told_as_what_it_is_to_the_program(spawner, o
     assert any(re.search(r"waits in futex for \S+ \(thread\)$", part.via) for part in run.parts)
 
 
+HELD_LOCK = """
+import os, signal, threading, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+if (spinning := os.fork()) == 0:
+    os.nice(LOWER)
+    while True: pass
+lock, held = threading.Lock(), threading.Event()
+def holder():
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWER)
+    with lock:
+        held.set()
+        while time.thread_time() < .03: sum(range(1000))
+threading.Thread(target=holder).start()
+held.wait()
+lock.acquire()
+os.kill(spinning, signal.SIGKILL)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("lower", [0, 10])
+def test_who_waits_for_a_lock_behind_a_task_of_lower_priority_is_told_so_and_no_one_else(spawner, opened, lower):
+    program = HELD_LOCK.replace("LOWER", str(lower))
+    run = opened_run(spawner, opened("stacks"), sys.executable, "-S", "-c", program)
+    waits = [part for part in run.parts if "waits in futex" in part.via]
+    behind = [part.what for part in waits if part.what.startswith("behind python") and "(child)" in part.what]
+    assert behind and all(("both of lower priority than python" in what) == bool(lower) for what in behind)
+
+
 def test_a_socket_is_called_by_the_end_that_lasts(tmp_path):
     with closing(OpenFiles()) as files, closing(socket.create_server(("127.0.0.1", 0))) as listening:
         port = listening.getsockname()[1]
