@@ -1,4 +1,4 @@
-"""Names of functions in programs and libraries, by where they lie in the file.
+"""Names of functions and variables in programs and libraries, by where they lie.
 
 Where the symbols were taken out of a file, those that were kept for debuggers count: compressed in the file itself
 (.gnu_debugdata), or in the file of its build-id below /usr/lib/debug (both: GDB manual, chapter GDB Files).
@@ -10,9 +10,10 @@ import bisect
 import functools
 import io
 import lzma
+import mmap
 import platform
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 SYMBOL = struct.Struct("<IBBHQQ")
 """Elf64_Sym: name, info, other, section, where it lies, size."""
-FUNCTIONS = (2, 10)
-"""STT_FUNC and STT_GNU_IFUNC."""
+FUNCTIONS, VARIABLES = (2, 10), (1,)
+"""STT_FUNC and STT_GNU_IFUNC; STT_OBJECT."""
+EXECUTABLE = 1
+"""PF_X."""
 TABLES = (".symtab", ".dynsym")
 DEBUG = Path("/usr/lib/debug/.build-id")
 UNNAMED, SPINNING = "code without a symbol", " (spinning)"
@@ -34,12 +37,24 @@ LOOP = 16
 
 
 class Function(NamedTuple):
-    """A function of a file."""
+    """A function of a file, or a variable."""
 
     start: int
-    """Offset in the file, in bytes."""
+    """Of a function the offset in the file, in bytes; of a variable the address for which the file was linked."""
     size: int
     name: str
+
+
+class Segment(NamedTuple):
+    """A part of a file that is loaded."""
+
+    address: int
+    """For which the file was linked."""
+    offset: int
+    stored: int
+    """Bytes in the file; what follows in memory is 0."""
+    size: int
+    code: bool
 
 
 @functools.cache
@@ -66,10 +81,47 @@ def functions(path: str, debug: Path = DEBUG) -> tuple[Function, ...]:
 @functools.lru_cache(1 << 14)
 def function_at(path: str, offset: int) -> str:
     """Name the function that lies at an offset of a file, and say where it is a loop there that only waits."""
-    there = functions(path)
-    place = bisect.bisect_right(there, offset, key=lambda function: function.start) - 1
-    known = place >= 0 and offset < there[place].start + there[place].size
-    return (there[place].name if known else UNNAMED) + SPINNING * _pauses(path, offset)
+    known = covering(functions(path), offset)
+    return (known.name if known else UNNAMED) + SPINNING * _pauses(path, offset)
+
+
+def variable_at(path: str, mapped: int, offset: int, address: int) -> str:
+    """Name the variable at an address, of a file whose code at `offset` lies at `mapped`: `table+0x40`.
+
+    Only the address in the file where there is no name for it; empty where the file does not lie there.
+    """
+    segments, variables = _linked(path)
+    code = (one for one in segments if one.code and -mmap.PAGESIZE < offset - one.offset < one.stored)
+    linked = next((one.address + offset - one.offset for one in code), None)
+    place = address - mapped + (linked or 0)
+    if linked is None or not any(one.address <= place < one.address + one.size for one in segments):
+        return ""
+    found = covering(variables, place)
+    return f"{found.name}+{place - found.start:#x}" if found else f"+{place:#x}"
+
+
+def covering(there: Sequence[Function], place: int) -> Function | None:
+    """Which of these, sorted, lies at a place; None where none does."""
+    before = bisect.bisect_right(there, place, key=lambda one: one.start) - 1
+    return there[before] if before >= 0 and place < there[before].start + there[before].size else None
+
+
+@functools.cache
+def _linked(path: str) -> tuple[tuple[Segment, ...], tuple[Function, ...]]:
+    """Segments and variables of a file."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    with suppress(OSError, ELFError), open(path, "rb") as file:
+        elf = ELFFile(file)
+        segments = tuple(
+            Segment(
+                *(one["p_vaddr"], one["p_offset"], one["p_filesz"], one["p_memsz"]), bool(one["p_flags"] & EXECUTABLE)
+            )
+            for one in elf.iter_segments("PT_LOAD")
+        )
+        return segments, tuple(sorted(set(_symbols(elf, VARIABLES))))
+    return (), ()
 
 
 def _pauses(path: str, offset: int) -> bool:
@@ -82,19 +134,21 @@ def _pauses(path: str, offset: int) -> bool:
 
 def _functions(elf: ELFFile, loaded: ELFFile) -> Iterator[Function]:
     """Functions that the tables of a file name, where they lie in the file that is loaded."""
+    parts = [(one["p_vaddr"], one["p_offset"], one["p_filesz"]) for one in loaded.iter_segments("PT_LOAD")]
+    for function in _symbols(elf, FUNCTIONS):
+        for start, offset, length in parts:
+            if start <= function.start < start + length:
+                yield function._replace(start=function.start - start + offset)
+
+
+def _symbols(elf: ELFFile, kinds: Sequence[int]) -> Iterator[Function]:
     if elf.elfclass != 64 or not elf.little_endian:
         return
-    parts = [(one["p_vaddr"], one["p_offset"], one["p_filesz"]) for one in loaded.iter_segments("PT_LOAD")]
-    for name in TABLES:
-        section = elf.get_section_by_name(name)
+    for table in TABLES:
+        section = elf.get_section_by_name(table)
         if section is None or section["sh_type"] == "SHT_NOBITS":  # left out of a file for debuggers
             continue
         names = elf.get_section(section["sh_link"]).data()
         for called, info, _, _, at, size in SYMBOL.iter_unpack(section.data()):
-            if info & 15 not in FUNCTIONS or not at:
-                continue
-            for start, offset, length in parts:
-                if start <= at < start + length:
-                    yield Function(
-                        at - start + offset, size, names[called : names.index(b"\0", called)].decode(errors="replace")
-                    )
+            if info & 15 in kinds and at:
+                yield Function(at, size, names[called : names.index(b"\0", called)].decode(errors="replace"))

@@ -10,6 +10,8 @@ from ...knowledge.errors import VgoError
 from ...knowledge.time_states import TimeState
 from ..schema import Layer, Value
 from .base import LayerProbe, Probe, SpawnCommand
+from .code_maps import CodeMaps
+from .instructions import operands_unknown
 from .kernel_stack import KernelStacks
 from .lanes_made import lanes_of
 from .open_files import OpenFiles
@@ -21,6 +23,7 @@ from .perf_ring import RingLoad
 from .region import FoundBy, Region, on_cpus
 from .region_search import RegionSearch
 from .sched_trace import SchedRings
+from .shared_lines import LineSearch
 from .throttling import GroupWatch, Throttling
 from .timeline import Timelines, totals
 
@@ -60,6 +63,8 @@ class LedgerProbe(LayerProbe):
         self._parts: tuple[Probe, ...] = ()
         self._own: OwnTasks | None = None
         self._throttling = Throttling(root)
+        self._without = {f"{self._key}.lines": why} if self._with_stacks and (why := operands_unknown()) else {}
+        self._absent = self._without
         try:
             memory = PYTHON_STACK if self._python else 0
             self._rings = self._keep(SchedRings(root, int(self._ring_mib * MIB), self._with_stacks, memory))
@@ -142,6 +147,7 @@ class LedgerProbe(LayerProbe):
         self._lack(LOST.format(self._key, 4 * self._ring_mib) if full else "")
         if full:
             return {}
+        self._absent = self._without
         trace = self._rings.read(self._written)
         timelines = Timelines(trace, self._pid, self._stacks)
         searched = (
@@ -156,11 +162,14 @@ class LedgerProbe(LayerProbe):
         if self._stacks is not None and self._files is not None:
             self._files.settle()
             began_s = time.time() - time.monotonic() + self._window[0] / 1e9
-            maps = PerfMaps(began_s)
-            opener = Opener(trace, timelines, self._stacks, self._files, maps, self._root)
+            made, maps = PerfMaps(began_s), CodeMaps(trace, timelines)
+            opener = Opener(trace, timelines, self._stacks, self._files, made, maps, self._root)
             values[f"{self._key}.opened"] = opener.opened(pieces, region.start, region.end, region.task).text()
+            if not self._without:
+                search = LineSearch(trace, timelines, self._stacks, maps)
+                values[f"{self._key}.lines"] = search.find(region.start, region.end).text()
             values[f"{self._key}.lanes"] = lanes_of(opener, path, region).text()
-            maps.remove({timelines.processes.get(task, task) for task in timelines.tree} if self._python else ())
+            made.remove({timelines.processes.get(task, task) for task in timelines.tree} if self._python else ())
         return self._declared(values)
 
     def _cells(self, spent: Mapping[TimeState, int]) -> dict[str, Value]:

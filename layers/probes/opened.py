@@ -9,18 +9,19 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ...knowledge.time_states import QUEUES, TimeState
+from .code_maps import CodeMaps
 from .elf_symbols import function_at
 from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, program_addresses
 from .open_files import OpenFiles
 from .perf_map import PerfMaps
-from .sched_trace import Mapped, Sampled, SchedTrace
+from .sched_trace import Sampled, SchedTrace
 from .sysfs import cpu_numbers, text_of
 from .task_names import TaskNames
 from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines
@@ -115,16 +116,14 @@ class Opener:
     timelines: Timelines
     stacks: KernelStacks
     files: OpenFiles
-    maps: PerfMaps
+    made: PerfMaps
+    maps: CodeMaps
     root: Path
     """Where `sys` lies."""
-    _mapped: dict[int, list[Mapped]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        """Sort the mappings by process."""
+        """Name the tasks."""
         self._names = TaskNames(self.trace, self.timelines, self.files.commands)
-        for one in self.trace.mapped:
-            self._mapped[one.process].append(one)
 
     def opened(self, pieces: Sequence[ChargedTime], start: int, end: int, task: int) -> OpenedRun:
         """Open the pieces of a task's time from `start` to `end`."""
@@ -215,22 +214,14 @@ class Opener:
         return "system", call or names[-1]
 
     def _function(self, one: Sampled) -> str:
-        made = self.maps.python_function(one.process, one.memory)
-        if made := made or self.maps.name(one.process, program_addresses(one.stack)):
+        made = self.made.python_function(one.process, one.memory)
+        if made := made or self.made.name(one.process, program_addresses(one.stack)):
             return made
-        address, process = next(program_addresses(one.stack), 0), one.process
-        while address:
-            for mapped in reversed(self._mapped.get(process, [])):
-                if mapped.start <= address < mapped.start + mapped.length:
-                    if mapped.path == ANONYMOUS:
-                        return "code made at run time"
-                    where = function_at(mapped.path, address - mapped.start + mapped.offset)
-                    return f"{where} in {Path(mapped.path).name}"
-            if process not in self.timelines.born:
-                break
-            parent = self.timelines.born[process].parent  # what it was mapped to before it was forked
-            process = self.timelines.processes.get(parent, parent)
-        return UNMAPPED
+        address = next(program_addresses(one.stack), 0)
+        mapped = self.maps.at(one.process, address) if address else None
+        if mapped is None or mapped.path == ANONYMOUS:
+            return "code made at run time" if mapped else UNMAPPED
+        return f"{function_at(mapped.path, address - mapped.start + mapped.offset)} in {Path(mapped.path).name}"
 
     def _failed(self, start: int, end: int) -> dict[str, int]:
         calls = [one for one in self.trace.failed if one.task in self.timelines.tree and start <= one.at <= end]

@@ -6,7 +6,6 @@ A line is where a function begins and its size in bytes, both hexadecimal, and i
 
 from __future__ import annotations
 
-import bisect
 import functools
 import os
 import platform
@@ -17,7 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from .elf_symbols import Function
+from .elf_symbols import Function, covering
 
 PLACE = "/tmp/perf-{}.map"
 MOST_BYTES = 64 << 20
@@ -45,9 +44,8 @@ class PerfMaps:
         """Name the first of a stack's addresses that lies in a function of a map; empty where none does."""
         known = self._functions(process)
         for address in addresses if known else ():
-            place = bisect.bisect_right(known, address, key=lambda function: function.start) - 1
-            if place >= 0 and address < known[place].start + known[place].size:
-                return known[place].name
+            if found := covering(known, address):
+                return found.name
         return ""
 
     def python_function(self, process: int, memory: bytes) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from .instructions import GENERAL_REGISTERS, NAMES, operands_unknown
 from .part_events import MARK, MARKED, PART, TIMES, Mark, part_events
 from .perf_open import SOFTWARE, TRACEPOINT
 from .perf_ring import (
@@ -40,7 +41,8 @@ LONGEST, LONGEST_WITH_STACK = 256, 2048
 SWITCHED_OUT = 0x2000
 NAME = "16s"
 """How a task's name lies in an event."""
-NO_REGISTERS = bytes(8)
+NO_REGISTERS, WIDE_REGISTERS = bytes(8), (2).to_bytes(8, "little")
+"""What stands before registers of 64 bits: PERF_SAMPLE_REGS_ABI_64."""
 FIRST_PID_NAMESPACE, NO_NUMBER = 0xEFFFFFFC, (1 << 32) - 1
 """PROC_PID_INIT_INO, the inode of that namespace; the number of a task that has ended."""
 FIRST_ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}
@@ -112,6 +114,9 @@ class Sampled(NamedTuple):
     """Of the kernel, then of the program, each begun by a marker."""
     memory: bytes = b""
     """Of the program's stack, from its top, where that was asked for."""
+    cpu: int = 0
+    registers: bytes = b""
+    """Of the program, 8 bytes each, in the order of `instructions.NAMES`; empty where they were not kept."""
 
 
 class FailedCall(NamedTuple):
@@ -188,6 +193,7 @@ class SchedRings:
         names = (SWITCH, WAKING, FORK, *((FAILED, *PART) if stacks else ()))
         formats = trace_formats(root, names)
         self._stacks, self._memory = stacks, memory
+        self._general = 0 if not stacks or operands_unknown() else GENERAL_REGISTERS
         self._registers = FIRST_ARGUMENT.get(platform.machine(), 0) if stacks else 0
         self._switch = fields(
             formats[SWITCH],
@@ -216,15 +222,16 @@ class SchedRings:
             return [switch._replace(flags=CONTEXT_SWITCH), waking, fork]
         sample = RAW | CHAIN | (REGISTERS if self._registers else 0)
         flags = CONTEXT_SWITCH | MAPS | MAPS2 | KERNEL_CHAIN
+        sampled = CHAIN | REGISTERS * bool(self._general) | STACK * bool(self._memory)
+        clock = RingEvent(
+            *(CLOCK, SOFTWARE, CPU_CLOCK, sampled, EXCLUDE_IDLE, SAMPLING_NS, self._general), stack_bytes=self._memory
+        )
         return [
             switch._replace(sample=sample, flags=flags, registers=self._registers),
             waking._replace(sample=RAW | CHAIN, flags=KERNEL_CHAIN),
             fork,
             RingEvent(FAILED, TRACEPOINT, self._numbers[FAILED], filter="ret < 0 && ret > -200"),
-            RingEvent(
-                *(CLOCK, SOFTWARE, CPU_CLOCK, CHAIN | (STACK if self._memory else 0), EXCLUDE_IDLE, SAMPLING_NS),
-                stack_bytes=self._memory,
-            ),
+            clock,
         ]
 
     def full(self, written: Sequence[bytes]) -> bool:
@@ -293,8 +300,9 @@ class SchedRings:
         elif name == FORK:
             trace.events.append(Fork(time, cpu, *self._fork.unpack_from(records, raw)))
         elif name == CLOCK:
-            memory = self._memory_at(records, raw - 4) if self._memory else b""
-            trace.samples.setdefault(task, []).append(Sampled(time, process, stack, memory))
+            registers, raw = self._registers_at(records, raw - 4)
+            memory = self._memory_at(records, raw) if self._memory else b""
+            trace.samples.setdefault(task, []).append(Sampled(time, process, stack, memory, cpu, registers))
         else:
             self._rarer(name, records, raw, time, task, trace)
 
@@ -308,6 +316,13 @@ class SchedRings:
             trace.marks.append(Mark(time, task, text_at(mark).strip()))
         elif name in trace.times:
             trace.times[name].append((time, task))
+
+    def _registers_at(self, records: bytes, at: int) -> tuple[bytes, int]:
+        """The general registers, 8 bytes each, if they are as wide; where what comes after them begins."""
+        if not self._general:
+            return b"", at
+        end = at + 8 if records[at : at + 8] == NO_REGISTERS else at + 8 + 8 * len(NAMES)
+        return records[at + 8 : end] if records[at : at + 8] == WIDE_REGISTERS else b"", end
 
     @staticmethod
     def _memory_at(records: bytes, at: int) -> bytes:

@@ -46,13 +46,13 @@ def opening():
 
 @pytest.fixture
 def opened(monkeypatch, opening):
-    """Opens a layer by its spec, however busy others keep the machine; the machine must have it."""
+    """Opens a layer by its spec, however busy others keep the machine; the machine must have it, capstone or not."""
     monkeypatch.setattr(RingLoad, "too_much", lambda *_: "")
 
     def open_here(spec: str):
         probe = opening(find_layer(spec))
-        if probe.absent():
-            pytest.skip(next(iter(probe.absent().values())))
+        if lacking := [why for name, why in probe.absent().items() if name != "stacks.lines"]:
+            pytest.skip(lacking[0])
         return probe
 
     return open_here

@@ -16,6 +16,7 @@ from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..verdict_words import listed
 from .counts import MOVES, CallCount, call_count, counts_of
+from .line_sharing import LineSharing, line_sharing
 from .shares import MATERIAL, VarianceShares, slow_runs
 from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function
 
@@ -76,16 +77,22 @@ class OnCpuEvidence(FiniteResult):
     """Its p95 over its p5."""
     neighbour: BusyNeighbour | None = Field(default=None, exclude_if=is_none)
     """Where the time surely goes with it."""
+    lines: tuple[LineSharing, ...] = Field(default=(), exclude_if=is_empty)
+    """Cache lines that threads share."""
 
     @property
     def sentence(self) -> str:
         """Say all of it."""
-        return " ".join(filter(None, (self._mix, self._more, self._beside, self._rest)))
+        lines = (one.words for one in self.lines)
+        return " ".join(filter(None, (self._mix, self._more, *lines, self._beside, self._rest)))
 
     @property
     def short(self) -> str:
         """A clause for a verdict; empty where nothing can be said."""
         names = listed([one.function for one in self.functions])
+        shared = next((one.short for one in self.lines if one.grows), "")
+        if shared and self.reading != "other code" and not self._grown:
+            return shared[0].lower() + shared[1:]
         match self.reading:
             case "other code":
                 return f"slow runs execute {names}, which fast ones hardly do"
@@ -157,7 +164,8 @@ class OnCpuEvidence(FiniteResult):
 
     @property
     def _rest(self) -> str:
-        if self.reading != "alike" or self._grown or self.neighbour or self.state != TimeState.USER:
+        told = self._grown or self.neighbour or any(one.grows for one in self.lines)
+        if self.reading != "alike" or told or self.state != TimeState.USER:
             return ""
         if self._continuous:
             return (
@@ -206,6 +214,7 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
         levels=len(describe(whole).modes),
         ratio=float(high / low) if low > 0 else 1.0,
         neighbour=_neighbour(split, slow, whole, seed),
+        lines=line_sharing(split, slow, time_ms, seed) if one.state == TimeState.USER else (),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
 from ...layers.probes.opened import CpuSamples, OpenedRun
 from ...layers.probes.region import BETWEEN_MARKS, MARKS_NEAR, MARKS_NEAR_NS, WHOLE, FoundBy
+from ...layers.probes.shared_lines import LineSamples
 from ..row import BASELINE
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FloatArray
@@ -48,6 +49,8 @@ class SplitRuns:
     """Runs with the layer that could not be split."""
     lanes: tuple[str, ...] = ()
     """What the threads of each did, packed; empty where it was not kept."""
+    lines: tuple[LineSamples, ...] = ()
+    """Cache lines that threads shared; none where they were not looked for."""
     order: tuple[int, ...] = ()
     """Place of each in its series."""
     events: Mapping[str, FloatArray] = field(default_factory=dict)
@@ -87,10 +90,12 @@ def split_runs(
     time = wall if by in WHOLE else columns.sum(axis=0) if by in BETWEEN_MARKS else outcome_ms
     if by in BETWEEN_MARKS:
         kept = _around(time, outcome_ms, kept)
-    texts = table.text(f"{layer}.opened", condition) if f"{layer}.opened" in table.names else []
-    opened = with_lasting_ports(
-        tuple(OpenedRun.read(text or "") for text, keep in zip(texts, kept, strict=False) if keep)
-    )
+
+    def cells(name: str) -> list[str]:
+        texts = table.text(f"{layer}.{name}", condition) if f"{layer}.{name}" in table.names else []
+        return [text or "" for text, keep in zip(texts, kept, strict=False) if keep]
+
+    opened, lines = with_lasting_ports(tuple(map(OpenedRun.read, cells("opened")))), cells("lines")
     states = dict(zip(names, columns[:, kept], strict=True))
     divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
     states = {**divided, **states}
@@ -98,12 +103,12 @@ def split_runs(
     tried = sum(layer in layers and without not in layers for layers in on)
     timed = outcome_ms[kept] if ms_each else None
     fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or follows(time[kept], timed)
-    packed = table.text(f"{layer}.lanes", condition) if f"{layer}.lanes" in table.names else []
-    lanes = tuple(text or "" for text, keep in zip(packed, kept, strict=False) if keep)
+    shared = tuple(map(LineSamples.read, lines)) if all(lines) else ()
     order = tuple(table.column("order", condition)[kept].astype(int).tolist())
     counts = {name: table.column(name, condition)[kept] for name in _events(table)}
     events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
-    return SplitRuns(time[kept], seen, opened, by, fits, int(tried - kept.sum()), lanes, order, events)
+    left_out, lanes = int(tried - kept.sum()), tuple(cells("lanes"))
+    return SplitRuns(time[kept], seen, opened, by, fits, left_out, lanes, shared, order, events)
 
 
 def _events(table: RunTable) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun, overlap
 from vgo_agent.layers.probes.region import FoundBy
+from vgo_agent.layers.probes.shared_lines import LineSamples, SharedLine
 from vgo_agent.tools.ledger.ledger import ledger_of_split
 from vgo_agent.tools.ledger.split import SplitRuns, by_function
 
@@ -14,7 +15,7 @@ SLOW = np.arange(RUNS) % 3 == 0
 F, G = "f in prog", "g in libg.so"
 
 
-def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True):
+def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True, lines=()):
     """The ledger of runs that are on a CPU alone, `ms` (runs,) in each function, sampled at 1 kHz."""
     chance = np.random.default_rng(seed)
     time = np.sum(list(ms.values()), axis=0)
@@ -31,7 +32,9 @@ def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True):
         for at in range(RUNS)
     )
     events = {} if faults is None else {"minor_faults": np.asarray(faults, dtype=np.float64)}
-    split = SplitRuns(time, {"user": time}, opened, found_by=FoundBy.RUN, fits=True, left_out=0, events=events)
+    split = SplitRuns(
+        time, {"user": time}, opened, found_by=FoundBy.RUN, fits=True, left_out=0, lines=lines, events=events
+    )
     return ledger_of_split("stacks", split, seed)
 
 
@@ -96,6 +99,19 @@ def test_a_busy_neighbour_is_told_only_where_the_time_goes_with_it(same_core):
     assert told(ms={F: 300 * size, G: 100 * size}, beside=1 - share).neighbour is None
     for of_no_matter in (np.full(RUNS, 0.5), 0.9 + 0.04 * share):
         assert told(ms={F: 300 * size, G: 100 * size}, beside=of_no_matter).neighbour is None
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_shared_cache_line_is_named_and_is_the_reason_only_where_slow_runs_have_more_of_it(everywhere):
+    share = np.where(SLOW | everywhere, 60, 0)
+    line = SharedLine("a+0x0 and b+0x0 in prog", ("f in prog",), 2, 2, True, False, 0)
+    lines = tuple(LineSamples(100, (line._replace(samples=int(each)),) if each else ()) for each in share)
+    found = told(ms={F: 60 + 60 * SLOW + noise(1)}, lines=lines)
+    assert "a+0x0 and b+0x0 in prog" in found.sentence and "false sharing" in found.sentence
+    assert found.lines[0].grows != everywhere and found.short.startswith("threads on two CPUs write") != everywhere
+    assert ("pin_to_cpu" in found.sentence) == everywhere
+    few = tuple(run._replace(samples=2000) for run in lines)
+    assert not told(ms={F: 60 + 60 * SLOW + noise(1)}, lines=few).lines
 
 
 def test_functions_with_few_samples_are_together_so_that_parts_add_up():
