@@ -31,6 +31,7 @@ from .verdict import (
     Remedy,
     Steady,
     Undecided,
+    UnexplainedRest,
     Unusable,
     Verdict,
     title,
@@ -105,13 +106,13 @@ def _cause(tried: Remedy, case: Case) -> Cause:
     looks, suspects = case.findings.rankings, case.findings.suspects
     if not looks:
         return NotSought(why=_hiding(case.findings) or _not_looked(case))
-    located = _located(looks[-1].ledger, suspects, case)
+    parts: tuple[Found | Located, ...] = _located(ledger := looks[-1].ledger, suspects, case)
     if suspects:
-        return Explained(parts=(*_parts(suspects, tried, case), *located))
-    if isinstance(tried, Confirmed | Observed):
-        return Explained(parts=(_found_by_trying(tried.mitigation, case), *located))
-    if located:
-        return Explained(parts=located)
+        parts = (*_parts(suspects, tried, case), *parts)
+    elif isinstance(tried, Confirmed | Observed):
+        parts = (_found_by_trying(tried.mitigation, case), *parts)
+    if parts:
+        return Explained(parts=parts, rest=_rest(ledger, parts))
     if not any(look.blocks for look in looks):
         return NotSought(
             why=f"only {looks[-1].factors[0].runs} runs were profiled, and a counter is looked at in at least "
@@ -148,6 +149,17 @@ def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case
     known = filter(None, (case.knowledge.factors.get(factor.factor) for factor in suspects))
     acted_on = {one.state for factor in known for one in ledger.held_by(factor.acts_on or TimeState)}
     return _in_states(ledger, (one for one in ledger.material if one.state not in (*acted_on, *OWN_WORK)))
+
+
+def _rest(ledger: Ledger | None, parts: Sequence[Found | Located]) -> UnexplainedRest | None:
+    """What is left of the whole gap and of the variance without the states of the parts."""
+    states = [one.held if isinstance(one, Found) else (one,) for one in parts]
+    if ledger is None or not all(states):
+        return None
+    named = {one.state for held in states for one in held}
+    explained = [one for one in ledger.shares.states if one.state in named]
+    gap_ms = ledger.shares.gap_ms - sum(one.gap_ms for one in explained)
+    return UnexplainedRest(gap_ms=gap_ms, share=1 - sum(one.share for one in explained))
 
 
 def _in_states(ledger: Ledger, states: Iterable[StateShare]) -> tuple[Located, ...]:

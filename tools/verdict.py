@@ -58,6 +58,15 @@ class Found(Frozen):
     """What slow runs spend more in the states that it acts on, the largest first, where a ledger was kept."""
 
 
+class UnexplainedRest(Frozen):
+    """What slow runs take more beyond the states that the parts of a cause name."""
+
+    gap_ms: float
+    """Slow runs less fast ones; negative where the parts hold more than there is."""
+    share: float
+    """Of the variance."""
+
+
 class Explained(Frozen):
     """Factors go with the slow runs by more than luck, or it is known where their time goes."""
 
@@ -65,6 +74,8 @@ class Explained(Frozen):
     parts: Annotated[tuple[Annotated[Found | Located, Field(discriminator="kind")], ...], Field(min_length=1)]
     """Factors first, the strongest first; those that the mitigation that helped is known to address before all
     others. Then states that none of them acts on, the largest first."""
+    rest: UnexplainedRest | None = Field(default=None, exclude_if=is_none)
+    """None without a ledger, and where it is not known of a part in which states it is."""
 
 
 class NotVisible(Frozen):

@@ -23,11 +23,14 @@ from .verdict import (
     Steady,
     TriedRemedy,
     Undecided,
+    UnexplainedRest,
     Unusable,
     Verdict,
 )
 
 MOST_NAMED = 3
+LEAST_REST = 0.05
+"""Share of the variance that no part explains, from which it is said."""
 
 
 def listed(names: Sequence[str]) -> str:
@@ -66,15 +69,21 @@ def _cause(cause: Cause) -> str:
             if by_trying:
                 return f"No counter shows {_within(by_trying[0].name)}, which was found by trying"
             if not found:
-                return f"Slow runs spend more time {places}"
+                return f"Slow runs spend more time {places}{_rest(cause.rest)}"
             beside = f", and spend more time {places}" if places else ""
-            return f"The slow runs go with {listed([_part(part) for part in found])}{beside}"
+            return f"The slow runs go with {listed([_part(part) for part in found])}{beside}{_rest(cause.rest)}"
         case NotVisible():
             return _not_visible(cause)
         case NotSought(why=why):
             return f"{why[:1].upper()}{why[1:]}"
         case _:
             assert_never(cause)
+
+
+def _rest(rest: UnexplainedRest | None) -> str:
+    if rest is None or rest.share < LEAST_REST:
+        return ""
+    return f"; {rest.gap_ms:.3g} ms more, {100 * rest.share:.2g} % of the variance, stay unexplained"
 
 
 def _part(part: Found) -> str:

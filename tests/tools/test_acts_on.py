@@ -6,9 +6,12 @@ import pytest
 
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Case
+from vgo_agent.tools.conclude import concluded
 from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.look_up import LookUpArguments, run
 from vgo_agent.tools.results import LookUpResult
+from vgo_agent.tools.verdict import to_json
+from vgo_agent.tools.verdict_words import headline
 
 from ..agent.report.conftest import invisible, mitigated
 from .ledger.test_plausible import ledger
@@ -16,8 +19,8 @@ from .ledger.test_plausible import ledger
 KNOWN = load()
 
 
-def looked_up(factor, **more_ms):
-    """A factor, looked up after a ranking with a ledger of runs that are slow by so much in each state."""
+def ranked(**more_ms):
+    """The case after a ranking with a ledger of runs that are slow by so much in each state."""
     made = mitigated()
     told = ledger(**more_ms).model_dump(mode="json")
     calls = [
@@ -28,8 +31,11 @@ def looked_up(factor, **more_ms):
     ]
     record = dataclasses.replace(made.record, calls=tuple(calls))
     assert Findings(record).ledger is not None
-    case = Case("c", made.subject, made.limits, made.machine, KNOWN, record)
-    return found_in(factor, case)
+    return Case("c", made.subject, made.limits, made.machine, KNOWN, record)
+
+
+def looked_up(factor, **more_ms):
+    return found_in(factor, ranked(**more_ms))
 
 
 def found_in(factor, case):
@@ -59,6 +65,21 @@ def test_of_equal_harm_the_state_that_could_give_most_comes_first():
     listed = [one.mitigation for one in looked_up("blocking_waits", sleep=30.0, lock=5.0).candidates]
     assert listed[0] != "omp_active_wait"  # a lock of 5 ms
     assert listed[0] in factor.mitigations and "omp_active_wait" in listed
+
+
+def test_the_parts_of_a_cause_and_what_none_explains_add_up_to_the_whole_difference():
+    case = ranked(cpu_move=12.0, sleep=20.0, start_and_end=5.0)
+    verdict = concluded(case)
+    cause = to_json(verdict)["cause"]
+    moved, asleep = cause["parts"]
+    assert [one["state"] for one in (*moved["held"], asleep)] == ["cpu_move", "sleep"]
+    whole_ms, gap_ms, share = case.findings.ledger.shares.gap_ms, cause["rest"]["gap_ms"], cause["rest"]["share"]
+    assert (
+        gap_ms == pytest.approx(whole_ms - moved["held"][0]["gap_ms"] - asleep["gap_ms"]) == pytest.approx(5, abs=0.2)
+    )
+    assert share == pytest.approx(1 - moved["held"][0]["share"] - asleep["share"]) and 0.1 < share < 0.2
+    assert f"; {gap_ms:.3g} ms more, 14 % of the variance, stay unexplained" in headline(verdict)
+    assert "rest" not in to_json(concluded(ranked(sleep=20.0)))["cause"], "of what was found nothing is held"
 
 
 def test_without_a_ledger_nothing_is_set_aside():

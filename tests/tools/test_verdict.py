@@ -34,6 +34,7 @@ from vgo_agent.tools.verdict import (
     Steady,
     TriedRemedy,
     Undecided,
+    UnexplainedRest,
     Unusable,
     Verdict,
     exit_code,
@@ -72,6 +73,10 @@ PARTS: list[tuple[Found | Located, ...]] = [
 ]
 CAUSE: list[Cause] = [
     *(Explained(parts=parts) for parts in PARTS),
+    *(
+        Explained(parts=(ASLEEP,), rest=UnexplainedRest(gap_ms=ms, share=share))
+        for ms, share in ((-1, 0.01), (4, 0.08))
+    ),
     NotVisible(groups=7, p_value=0.4, runs=60, hidden=("Memory layout",)),
     NotVisible(groups=7, p_value=0.01, runs=60, slight=HOPS),
     NotVisible(groups=7, p_value=0.01, runs=60, slight=HOPS, less=True),
@@ -187,3 +192,12 @@ def test_what_a_state_was_recognised_as_stands_in_the_headline_and_its_cure_come
     verdict = Diagnosis(cause=Explained(parts=parts), remedy=NotTried(why="none is known"), evidence=())
     assert "python3: clock_nanosleep, as polling looks" in headline(verdict)
     assert next_steps(verdict, Openings())[0] == "Polling: Wait for the event itself (`vgo-agent explain retry_loops`)."
+
+
+def test_what_no_part_explains_is_told_where_it_matters() -> None:
+    def told(share: float) -> str:
+        cause = Explained(parts=(ASLEEP,), rest=UnexplainedRest(gap_ms=5.25, share=share))
+        return headline(Diagnosis(cause=cause, remedy=NotTried(why="none is known"), evidence=()))
+
+    assert "clock_nanosleep); 5.25 ms more, 8 % of the variance, stay unexplained; no remedy" in told(0.08)
+    assert "unexplained" not in told(0.04) and "unexplained" not in told(-0.1)
