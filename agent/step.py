@@ -49,6 +49,8 @@ ANSWER_S = 1.0
 """Of the budget, for the answer after the last run."""
 
 
+LEAST = 3 * FEWEST // 2
+"""Runs of a profile that is to be short: a third of them may be left out of a ledger."""
 ALONE: Mapping[str, Tool[Any, Any]] = {"measurement": MeasureTool(), "profile": ProfileTool()}
 """Tools that a command runs alone, by the kind of experiment that they are."""
 
@@ -73,7 +75,7 @@ class StepRequest(ExperimentRequest):
         if not (self.within_s and run_s):
             return self
         asked, most = self.arguments["runs"], self.within_s / run_s
-        runs = next((one for one in range(asked, FEWEST, -1) if one + bare_runs(one, one) <= most), FEWEST)
+        runs = next((one for one in range(asked, LEAST, -1) if one + bare_runs(one, one) <= most), LEAST)
         return self.model_copy(update={"arguments": {**self.arguments, "runs": runs}})
 
     @property

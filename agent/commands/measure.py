@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RUNS, LEDGER_RUNS = 100, 30
 LEDGER_S = 5.0
-"""Of the runs of a ledger, so that its answer is there in ten seconds; a program of which ten runs take longer does."""
+"""Of the runs of a ledger, so that its answer is there in ten seconds, unless the least number of runs takes longer."""
 
 
 @dataclass(frozen=True, kw_only=True)

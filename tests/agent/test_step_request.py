@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.step import StepRequest
+from vgo_agent.agent.step import LEAST, StepRequest
 from vgo_agent.tools.experiment.schedules import bare_runs
 from vgo_agent.tools.statistics.ratio_test import FEWEST
 from vgo_agent.tools.subject import Limits, Subject
@@ -21,8 +21,8 @@ ASKED = StepRequest(
 @given(st.floats(0.001, 100))
 def test_as_many_runs_as_fit_and_never_fewer_than_a_ledger_needs(run_s: float) -> None:
     runs = ASKED.fitted(run_s).arguments["runs"]
-    assert FEWEST <= runs <= 30
-    assert runs == FEWEST or (runs + bare_runs(runs, runs)) * run_s <= 5
+    assert FEWEST < LEAST <= runs <= 30
+    assert runs == LEAST or (runs + bare_runs(runs, runs)) * run_s <= 5
     assert runs == 30 or (runs + 1 + bare_runs(runs + 1, runs + 1)) * run_s > 5
 
 
