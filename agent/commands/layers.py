@@ -15,6 +15,7 @@ from ..terminal import printable
 from .options import Answering, OfProgram, OnHosts, option, place
 
 if TYPE_CHECKING:
+    from ...layers.probes.ladder import OpenRung
     from ...layers.schema import Layer
     from ...tools.document import Block
     from ...tools.layers_here import LayerStatus
@@ -37,6 +38,8 @@ class ListedLayer(NamedTuple):
     layer: Layer | None
     """None where the file is broken."""
     here: LayerStatus
+    ladder: tuple[OpenRung, ...] = ()
+    """Of the time ledger, the best first; only of layers that were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +142,7 @@ def _all() -> Iterator[str]:
 def _look(spec: str, root: Path, spawner: Any, asked: bool) -> ListedLayer:
     """See one layer; what a user can mend in it is shown with it, and ends the command only for a name asked for."""
     from ...layers.loader import FOLDER, belongs, read_spec
+    from ...layers.probes.ladder import LADDERED, ladder
     from ...layers.sharp import files_of
     from ...layers.trust import refuse_untrusted
     from ...tools.layers_here import LayerStatus, here
@@ -154,7 +158,8 @@ def _look(spec: str, root: Path, spawner: Any, asked: bool) -> ListedLayer:
             refuse_untrusted(layer, files_of(path))
     except VgoError as error:
         return ListedLayer(layer.key, str(path), layer, LayerStatus("untrusted", {"": str(error).rstrip(".")}))
-    return ListedLayer(layer.key, str(path), layer, here(layer, root, spawner))
+    rungs = tuple(ladder(root)) if asked and layer.probe == LADDERED else ()
+    return ListedLayer(layer.key, str(path), layer, here(layer, root, spawner), rungs)
 
 
 def _overview(listed: Sequence[ListedLayer]) -> list[Block]:
@@ -245,7 +250,21 @@ def _detail(one: ListedLayer) -> Iterator[Block]:
             f"{layer.key}: {layer.description}",
             (Facts(tuple((name, value) for name, value in facts.items() if value)), Table(COLUMN_HEADER, rows)),
         )
+    if one.ladder:
+        yield Section("Its ladder, the best rung first", (Listing(tuple(_rungs(one.ladder))),))
     yield Listing(tuple(_reasons(one)))
+
+
+def _rungs(ladder: Sequence[OpenRung]) -> Iterator[str]:
+    """Say of each rung which layer stands on it, what it sees, costs and needs, and whether it is open here."""
+    stood: set[str] = set()
+    for number, (rung, why) in enumerate(ladder, start=1):
+        stands = f"--layer {rung.layer} stands here" if rung.layer not in stood else "open here"
+        stood |= set() if why else {rung.layer}
+        yield (
+            f"{number}, {rung.layer}: {f'not here, since {why}' if why else stands}. It sees {rung.sees}. It costs "
+            f"{rung.costs}. It needs {rung.needs}."
+        )
 
 
 def _column_here(one: ListedLayer, name: str) -> str:
@@ -265,6 +284,7 @@ def _json(one: ListedLayer) -> dict[str, Any]:
         "columns": [column.model_dump(mode="json") for column in layer.columns] if layer else [],
         "columns_here": _shown(one),
         "heavy": bool(layer and layer.heavy),
+        **({"ladder": [{**rung.told, "why_not": why} for rung, why in one.ladder]} if one.ladder else {}),
         "cost_ms": one.here.cost_ms,
         "idle_ms": one.here.idle_ms,
         "description": layer.description if layer else "",

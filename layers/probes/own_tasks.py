@@ -41,8 +41,10 @@ SWITCHES = RingEvent(
 )
 STATES = (TimeState.ON_CPU, TimeState.QUEUE, TimeState.THROTTLED, TimeState.OFF_CPU, TimeState.UNDIVIDED)
 """What can be told in this way."""
-OWN_SWITCHES = "rung 2 of 3: it sees switches of the program's own tasks, not who woke them or who else had the CPU"
-FIRST_THREAD = "rung 3 of 3: it sees the times of the program's first thread, of others their CPU time alone"
+OWN_SWITCHES = "switches of the program's own tasks, not who woke them or who else had the CPU"
+FIRST_THREAD = "the times of the program's first thread, of others their CPU time alone"
+RUNG = "rung {} of 4: it sees {}: {}"
+"""Of the ladder: what is seen on it, and why it is not a better one or what the cure is."""
 BUSY_CURE = "vgo-agent measure --ledger as root, whose layer stacks stays on"
 TimeSpan = tuple[int, int]
 
@@ -102,14 +104,14 @@ class OwnTasks(Probe):
         self._load = RingLoad()
         self._used_ns = 0
         self._one_cpu = False
-        self.rung = f"{FIRST_THREAD}: {cure}"
+        self.rung = RUNG.format(4, FIRST_THREAD, cure)
         """What is seen, in words, and the cure for what is not."""
         if size:
             try:
                 self._switches = self._keep(OwnSwitches(root, size))
-                self.rung = f"{OWN_SWITCHES}: {cure}"
+                self.rung = RUNG.format(3, OWN_SWITCHES, cure)
             except OSError as error:
-                self.rung = f"{FIRST_THREAD}: {refusal(error)}"
+                self.rung = RUNG.format(4, FIRST_THREAD, refusal(error))
 
     def before(self) -> None:
         """Forget the run before; see whether it has a single CPU."""
@@ -165,7 +167,8 @@ class OwnTasks(Probe):
             return None
         why = "its switches do not fit into a ring" if self._switches.full(self._written) else ""
         if why := why or self._load.too_much(self._written, wall_ns):
-            self._switches, self._written, self.rung = None, [], f"{FIRST_THREAD}: {why}: {BUSY_CURE}"
+            self._switches, self._written = None, []
+            self.rung = RUNG.format(4, FIRST_THREAD, f"{why}: {BUSY_CURE}")
             return None
         return beside(self._switches.read(self._written), first)
 

@@ -31,7 +31,9 @@ PROGRAMS = {
 }
 DROPPED = """
 import ctypes, json, os, struct, sys
+from pathlib import Path
 from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.probes.ladder import ladder
 from vgo_agent.layers.probes.perf_open import PERF_EVENT_OPEN
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -48,14 +50,15 @@ if without_perf:  # as a container does: the call is answered with EPERM
 with Spawner() as spawner:
     probe = open_probe(find_layer("ledger"))
     print(json.dumps(dict(probe.absent())))
+    print(json.dumps([why for _, why in ladder(Path("/"))]))
     for script in programs:
         run = spawner.run(Launch(("/bin/sh", "-c", script), {"PATH": "/bin:/usr/bin"}), [probe])
         print(json.dumps({**probe.split(None), "wall_ms": run.wall_ns / 1e6}))
 """
 
 
-def dropped(without_perf: bool, folder: Path) -> tuple[dict[str, str], list[dict[str, float]]]:
-    """What the layer lacks, and its cells of each program, for a user without rights."""
+def dropped(without_perf: bool, folder: Path) -> tuple[dict[str, str], list[str], list[dict[str, float]]]:
+    """What the layer lacks, why not each rung, and its cells of each program, for a user without rights."""
     folder.chmod(0o777)
     given = json.dumps(list(PROGRAMS.values())), str(NOBODY), str(without_perf)
     done = subprocess.run(
@@ -65,18 +68,19 @@ def dropped(without_perf: bool, folder: Path) -> tuple[dict[str, str], list[dict
         env={**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder), "XDG_CACHE_HOME": str(folder)},
     )
     assert done.returncode == 0, done.stderr
-    absent, *cells = map(json.loads, done.stdout.splitlines())
-    return absent, cells
+    absent, closed, *cells = map(json.loads, done.stdout.splitlines())
+    return absent, closed, cells
 
 
-@pytest.mark.parametrize("rung", [2, 3])
+@pytest.mark.parametrize("rung", [3, 4])
 def test_without_root_the_states_of_a_run_add_up_to_it_and_the_layer_says_what_it_cannot_see(rung):
     with TemporaryDirectory() as folder:  # those of pytest are for root alone
-        absent, cells = dropped(rung == 3, Path(folder))
+        absent, closed, cells = dropped(rung == 4, Path(folder))
     why = absent["ledger.blocked_ms"]
-    if rung == 2 and "rung 3" in why:
+    if rung == 3 and "rung 4" in why:
         pytest.skip(why)
-    assert f"rung {rung} of 3" in why and ("root" in why or "Root" in why or "container" in why)
+    assert f"rung {rung} of 4" in why and ("root" in why or "Root" in why or "container" in why)
+    assert ["was refused" in one for one in closed] == [True, True, rung == 4, False] and closed[3] == ""
     asleep, computed, in_turn, at_once = cells
     for one in cells:
         wall_ms = one.pop("wall_ms")
@@ -85,7 +89,7 @@ def test_without_root_the_states_of_a_run_add_up_to_it_and_the_layer_says_what_i
         assert not set(one) & absent.keys()
     assert asleep["ledger.off_cpu_ms"] >= 50 and asleep["ledger.undivided_ms"] < 1
     assert computed["ledger.on_cpu_ms"] > 1 and computed["ledger.undivided_ms"] < 1
-    if rung == 2:
+    if rung == 3:
         assert in_turn["ledger.undivided_ms"] == at_once["ledger.undivided_ms"] == 0
         assert in_turn["ledger.off_cpu_ms"] + in_turn["ledger.queue_ms"] >= 50
     elif len(os.sched_getaffinity(0)) > 1:
@@ -100,7 +104,7 @@ def test_each_rung_says_the_same_of_what_it_sees(name, monkeypatch):
         OwnTasks(Path("/"), "", 1 << 19),
         OwnTasks(Path("/"), ""),
     )
-    if ledger.absent() or times.absent() or "rung 3" in switches.rung:
+    if ledger.absent() or times.absent() or "rung 4" in switches.rung:
         pytest.skip("the machine does not have all rungs")
     started: list[int] = []
     with Spawner() as spawner:
@@ -131,7 +135,7 @@ def test_where_tasks_change_too_often_nothing_is_written_any_more_and_the_layer_
         spawner.run(Launch(("/bin/true",)), [probe])
         assert probe.split(None) == {}
         why = probe.absent()["ledger.blocked_ms"]
-        assert "rung 3 of 3" in why and "% of a run" in why and "measure --ledger" in why
+        assert "rung 4 of 4" in why and "% of a run" in why and "measure --ledger" in why
         run = spawner.run(Launch(("/bin/true",)), [probe])
         values = probe.split(None)
         assert sum(map(float, values.values())) == pytest.approx(run.wall_ns / 1e6, abs=1e-6)

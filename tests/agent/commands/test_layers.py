@@ -71,6 +71,21 @@ def test_a_layer_that_is_named_shows_its_columns(layers):
         assert any(line.split()[:3] == [column.name, column.unit, column.role] for line in text.splitlines())
 
 
+@pytest.mark.parametrize("layer", ["ledger", "stacks"])
+def test_the_layers_of_the_ledger_show_every_rung_of_their_ladder_and_on_which_they_stand(layers, layer):
+    shown = layers(layer, "--no-cost")
+    words = " ".join(shown.partition("Its ladder, the best rung first")[2].split())
+    (told,) = json.loads(layers(layer, "--no-cost", "--json"))["layers"]
+    assert [one["layer"] for one in told["ladder"]] == ["stacks", "ledger", "ledger", "ledger"]
+    for number, one in enumerate(told["ladder"], start=1):
+        assert f"{number}, {one['layer']}: " in words and f"It sees {one['sees']}." in words and one["costs"] in words
+        assert "not here" not in words or one["why_not"] == "" or one["why_not"] in words
+    stands = next(
+        (number for number, one in enumerate(told["ladder"], 1) if one["layer"] == layer and not one["why_not"]), 0
+    )
+    assert not stands or f"{stands}, {layer}: --layer {layer} stands here" in words
+
+
 def test_the_cost_of_a_probe_and_of_a_wrapper_is_measured(layers, mine):
     layers("--trust", str(mine))
     for one in json.loads(layers("process", "mine", "--json"))["layers"]:
