@@ -219,4 +219,5 @@ def _left(shares: VarianceShares) -> Iterator[str]:
 def _cause(one: LedgerCause) -> str:
     each = f"; {number(one.episodes_slow, 2)} a slow run, {number(one.episodes_fast, 2)} a fast one"
     long = f", {number(one.median_ms, 3)} ms each" if one.median_ms is not None else ""
-    return f"{number(one.gap_ms, 3)} ms ({percent(one.share, 2)}): {one.words}{each}{long}"
+    surely = f"{number(one.gap_interval.low, 3)} to {number(one.gap_interval.high, 3)}"
+    return f"{number(one.gap_ms, 3)} ms, {surely} ({percent(one.share, 2)}): {one.words}{each}{long}"

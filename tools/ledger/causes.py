@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -12,9 +13,13 @@ from ...knowledge.schema import KnownFactor
 from ...knowledge.shape import is_empty, is_none
 from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState
 from ...layers.probes.opened import OpenedRun
-from ..statistics.values import BoolArray, FiniteResult, FloatArray
+from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
 from .recognise import PartSeen, RecognisedFactor, recognised, timer_ms
-from .split import OTHERS, by_function, own_samples, parts_of
+from .shares import portions
+from .split import FEWEST_OF_ALL, OTHERS, by_function, own_samples, parts_of
+
+PartTold = tuple[FloatArray, dict[str, Any]]
+"""Milliseconds of a part, shape (runs,), and what it was: fields of a `LedgerCause`."""
 
 LEAST_SHARE = 0.05
 """Of the whole gap: a part with less is not named."""
@@ -32,8 +37,12 @@ class LedgerCause(FiniteResult):
     """The waits that led there; empty where the timed task itself was in that state."""
     gap_ms: float
     """Slow runs less fast ones."""
+    gap_interval: IntervalEstimate
+    """95 %."""
     share: float
     """Of the variance."""
+    share_interval: IntervalEstimate
+    """95 %."""
     episodes_slow: float
     """A run, in slow runs."""
     episodes_fast: float
@@ -61,19 +70,32 @@ class LedgerCause(FiniteResult):
 
 
 def causes(
-    opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray, factors: Iterable[KnownFactor]
+    opened: Sequence[OpenedRun],
+    state: str,
+    time_ms: FloatArray,
+    slow: BoolArray,
+    factors: Iterable[KnownFactor],
+    seed: int,
 ) -> tuple[LedgerCause, ...]:
-    """The parts of a state by the gap that they hold, the largest first; `factors` are recognised in them."""
+    """The parts of a state, those that surely hold most of the gap first; `factors` are recognised in them."""
     gap = time_ms[slow].mean() - time_ms[~slow].mean()
     parts = _of_functions if state in ON_CPU_KINDS else _of_parts
-    found = sorted(parts(opened, state, time_ms, slow, tuple(factors)), key=lambda one: -abs(one.gap_ms))
-    large = [one for one in found if abs(one.gap_ms) >= LEAST_SHARE * abs(gap)]
-    return (*[one for one in large if not one.pooled][:MOST], *(one for one in large if one.pooled))
+    made = list(parts(opened, state, slow, tuple(factors)))
+    held = portions([ms for ms, _ in made], time_ms, slow, seed)
+    large = [
+        LedgerCause(state=state, **told, **portion._asdict())
+        for (_, told), portion in zip(made, held, strict=True)
+        if abs(portion.gap_ms) >= LEAST_SHARE * abs(gap)
+    ]
+    large.sort(key=lambda one: -one.gap_interval.low)
+    named = [one for one in large if not one.pooled][:MOST]
+    return tuple(one for one in large if one.pooled or one in named)
 
 
 def _of_parts(
-    opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray, factors: Sequence[KnownFactor]
-) -> Iterator[LedgerCause]:
+    opened: Sequence[OpenedRun], state: str, slow: BoolArray, factors: Sequence[KnownFactor]
+) -> Iterator[PartTold]:
+    """Milliseconds of each part, and the fields that tell what it was."""
     for (own, what, via), ms in parts_of(opened).items():
         if own.value != state or not what:
             continue
@@ -84,23 +106,24 @@ def _of_parts(
         lengths = np.array([length for run in there for part in run for length in part.longest_ms])
         part = PartSeen(state, f"{via} < {what}", lengths, episodes, [run.failed for run in opened], slow)
         long, alike_ms = part.long_ms, timer_ms(part.long_ms)
-        yield LedgerCause(
-            state=state,
-            what=what,
-            via=via,
-            **_divided(ms, time_ms, slow),
-            episodes_slow=float(episodes[slow].mean()),
-            episodes_fast=float(episodes[~slow].mean()),
-            median_ms=float(np.median(long)) if long.size else None,
-            timer=f"nearly all last {alike_ms:.3g} ms" if alike_ms is not None and state in WAITS else "",
-            processes=_processes(opened, f"{via} {what}"),
-            recognised=recognised(part, factors),
+        yield (
+            ms,
+            {
+                "what": what,
+                "via": via,
+                "episodes_slow": episodes[slow].mean(),
+                "episodes_fast": episodes[~slow].mean(),
+                "median_ms": np.median(long) if long.size else None,
+                "timer": f"nearly all last {alike_ms:.3g} ms" if alike_ms is not None and state in WAITS else "",
+                "processes": _processes(opened, f"{via} {what}"),
+                "recognised": recognised(part, factors),
+            },
         )
 
 
 def _of_functions(
-    opened: Sequence[OpenedRun], state: str, time_ms: FloatArray, slow: BoolArray, factors: Sequence[KnownFactor]
-) -> Iterator[LedgerCause]:
+    opened: Sequence[OpenedRun], state: str, slow: BoolArray, factors: Sequence[KnownFactor]
+) -> Iterator[PartTold]:
     """A sample stands for as much of the exact time on a CPU as there are samples in the run."""
     total = np.array([sum(part.ms for part in run.parts if part.state is TimeState.ON_CPU) for run in opened])
     every = np.array([max(1, sum(one.samples for one in own_samples(run))) for run in opened])
@@ -108,18 +131,20 @@ def _of_functions(
     for (function, kind, what, via), counts in sorted(sampled.items()):
         if kind != state:
             continue
-        named = f"{function}, {what}"
-        part = PartSeen(state, f"{via} < {named}", np.empty(0), counts, [run.failed for run in opened], slow)
-        yield LedgerCause(
-            state=state,
-            what=named,
-            via=via,
-            **_divided(total * counts / every, time_ms, slow),
-            episodes_slow=float(counts[slow].mean()),
-            episodes_fast=float(counts[~slow].mean()),
-            median_ms=None,
-            timer="",
-            recognised=recognised(part, factors),
+        few = f" (fewer than {FEWEST_OF_ALL} samples each: more runs name them)" * function.startswith(OTHERS)
+        words = f"{via} < {function}, {what}"
+        part = PartSeen(state, words, np.empty(0), counts, [run.failed for run in opened], slow)
+        yield (
+            total * counts / every,
+            {
+                "what": f"{function}{few}, {what}",
+                "via": via,
+                "episodes_slow": counts[slow].mean(),
+                "episodes_fast": counts[~slow].mean(),
+                "median_ms": None,
+                "timer": "",
+                "recognised": recognised(part, factors),
+            },
         )
 
 
@@ -131,11 +156,3 @@ def _processes(opened: Sequence[OpenedRun], words: str) -> dict[str, int]:
             if name in words:
                 numbers[name].add(number)
     return {name: min(those) for name, those in numbers.items() if len(those) == 1}
-
-
-def _divided(ms: FloatArray, time_ms: FloatArray, slow: BoolArray) -> dict[str, float]:
-    centred = time_ms - time_ms.mean()
-    return {
-        "gap_ms": float(ms[slow].mean() - ms[~slow].mean()),
-        "share": float((ms - ms.mean()) @ centred / (centred @ centred)),
-    }

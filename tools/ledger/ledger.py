@@ -145,10 +145,10 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
         return None
     slow, _ = slow_runs(split.time_ms)
     sums, net = sums_of(split.residual_ms, split.time_ms), _net(split, divided, seed)
-    found = _causes(split, divided, factors, without=bool(net))
+    found = _causes(split, divided, factors, seed, without=bool(net))
     seen, of_seen = (without_others(split), net) if net else (split, divided)
     if net is not None:
-        found += _causes(seen, net, factors)
+        found += _causes(seen, net, factors, seed)
     return Ledger(
         layer=layer,
         whole=split.whole,
@@ -165,12 +165,12 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
 
 
 def _causes(
-    split: SplitRuns, divided: VarianceShares, factors: Iterable[KnownFactor], without: bool = False
+    split: SplitRuns, divided: VarianceShares, factors: Iterable[KnownFactor], seed: int, without: bool = False
 ) -> list[LedgerCause]:
     """Of material states; `without`: of waiting behind others alone, since the rest is looked at without it."""
     slow, _ = slow_runs(split.time_ms)
     states = [one.state for one in divided.material if not without or one.state == TimeState.QUEUE_OTHERS]
-    return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow, factors)]
+    return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow, factors, seed)]
 
 
 def without_others(split: SplitRuns) -> SplitRuns:

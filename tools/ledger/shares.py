@@ -6,7 +6,8 @@ may be negative or above 1. gap_s = mean of T_s in slow runs - mean in fast runs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,17 @@ LEVELS = 0.025, 0.975
 MATERIAL, LEAST_MS = 0.05, 0.05
 """Of the gap, and milliseconds: a state with less is not worth a look; the states of a run miss its time by as much."""
 MOST_TAKEN_OUT = 3
+
+
+class TimePortion(NamedTuple):
+    """What a part of the time of runs holds of their spread; intervals of 95 %."""
+
+    gap_ms: float
+    """Slow runs less fast ones."""
+    gap_interval: IntervalEstimate
+    share: float
+    """Of the variance."""
+    share_interval: IntervalEstimate
 
 
 class StateShare(FiniteResult):
@@ -91,23 +103,16 @@ def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> 
     slow, how = slow_runs(time_ms)
     if not slow.any() or slow.all():
         return None
-    values = np.array([*states.values(), time_ms])
-    chosen = np.random.default_rng(seed).integers(0, runs, (RESAMPLES, runs))
-    drawn = np.array([_divided(values[:, rows], slow[rows]) for rows in chosen])
-    low, high = np.nanquantile(drawn, LEVELS, axis=0)
-    share, gap = _divided(values, slow)
+    *held, whole = portions([*states.values(), time_ms], time_ms, slow, seed)
     sd = float(time_ms.std(ddof=1))
     found = [
         StateShare(
             state=name,
             mean_ms=float(own.mean()),
-            gap_ms=float(gap[place]),
-            gap_interval=IntervalEstimate(low=float(low[1, place]), high=float(high[1, place])),
-            share=float(share[place]),
-            share_interval=IntervalEstimate(low=float(low[0, place]), high=float(high[0, place])),
             sd_left=float((time_ms - own).std(ddof=1) / sd),
+            **portion._asdict(),
         )
-        for place, (name, own) in enumerate(states.items())
+        for (name, own), portion in zip(states.items(), held, strict=True)
     ]
     found.sort(key=lambda one: -one.share)
     return VarianceShares(
@@ -116,11 +121,29 @@ def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> 
         how=how,
         mean_ms=float(time_ms.mean()),
         sd_ms=sd,
-        gap_ms=float(gap[-1]),
-        gap_interval=IntervalEstimate(low=float(low[1, -1]), high=float(high[1, -1])),
+        gap_ms=whole.gap_ms,
+        gap_interval=whole.gap_interval,
         states=tuple(found),
-        taken_out=_taken_out(time_ms, states, [one.state for one in found if material(one, float(gap[-1]))]),
+        taken_out=_taken_out(time_ms, states, [one.state for one in found if material(one, whole.gap_ms)]),
     )
+
+
+def portions(parts: Sequence[FloatArray], time_ms: FloatArray, slow: BoolArray, seed: int) -> list[TimePortion]:
+    """What each part of the time of runs, shape (runs,), holds of their spread; runs of both classes are there."""
+    values, runs = np.array([*parts, time_ms]), len(time_ms)
+    chosen = np.random.default_rng(seed).integers(0, runs, (RESAMPLES, runs))
+    drawn = np.array([_divided(values[:, rows], slow[rows]) for rows in chosen])
+    (low_share, low_gap), (high_share, high_gap) = np.nanquantile(drawn, LEVELS, axis=0).tolist()
+    share, gap = _divided(values, slow).tolist()
+    return [
+        TimePortion(
+            gap[place],
+            IntervalEstimate(low=low_gap[place], high=high_gap[place]),
+            share[place],
+            IntervalEstimate(low=low_share[place], high=high_share[place]),
+        )
+        for place in range(len(parts))
+    ]
 
 
 def _divided(values: FloatArray, slow: BoolArray) -> FloatArray:

@@ -16,7 +16,7 @@ from ..row import BASELINE
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FloatArray
 from ..subject import Subject
-from .ports import with_lasting_ports
+from .lasting_names import with_lasting_names
 
 STACKS, LEDGER = "stacks", "ledger"
 """Layers that split the time of a run; the first also opens it."""
@@ -95,7 +95,7 @@ def split_runs(
         texts = table.text(f"{layer}.{name}", condition) if f"{layer}.{name}" in table.names else []
         return [text or "" for text, keep in zip(texts, kept, strict=False) if keep]
 
-    opened, lines = with_lasting_ports(tuple(map(OpenedRun.read, cells("opened")))), cells("lines")
+    opened, lines = with_lasting_names(tuple(map(OpenedRun.read, cells("opened")))), cells("lines")
     states = dict(zip(names, columns[:, kept], strict=True))
     divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
     states = {**divided, **states}
