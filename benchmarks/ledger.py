@@ -1,6 +1,7 @@
 """The ledger: what it costs a program, whether it finds where known programs spend their time, and what others tell.
 
-`python benchmarks/ledger.py cost`: CPU time and wall time of six programs with a layer on over without, in turns.
+`python benchmarks/ledger.py cost`: CPU time and wall time of six programs with a layer on less without, in turns; with
+`--rung own` of the rungs that need no rights.
 `python benchmarks/ledger.py cases FOLDER --save`: the workloads that come along, and the programs of a folder whose
 states are known; 30 runs each, by `vgo-agent measure --ledger`; with `--rung own` as a user without rights.
 `python benchmarks/ledger.py peers FOLDER --save`: five of them by other tools too (perf, strace, bpftrace).
@@ -15,8 +16,9 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +28,13 @@ from ledger_peers import peers
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import Probe
+from vgo_agent.layers.probes.own_tasks import LARGEST, OwnTasks
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.ledger.ledger import Ledger
 from vgo_agent.tools.statistics.values import FloatArray
 
-PARTS = "cost", "cases", "notes", "rung", "peers", "nulls"
+PARTS = "cost", "rung_cost", "cases", "notes", "rung", "peers", "nulls"
 """Of the page; notes are written by hand, and say why a row of the cases is not right."""
 PAGE = Path(__file__).parents[1] / "docs/results/ledger.md"
 PYTHON = (sys.executable, "-S", "-c")
@@ -80,9 +83,10 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help=f"write {PAGE.relative_to(PAGE.parents[2])}")
     asked = parser.parse_args()
     out = asked.out.resolve()
-    part = "rung" if asked.what == "cases" and asked.rung == "own" else asked.what
+    part = {"cases": "rung", "cost": "rung_cost"}[asked.what] if asked.rung == "own" else asked.what
     tables = {
-        "cost": lambda: cost(asked.rounds),
+        "cost": lambda: cost(asked.rounds, UPPER),
+        "rung_cost": lambda: cost(asked.rounds, LOWER),
         "cases": lambda: cases(asked.folder, asked.only, out),
         "rung": lambda: rung(asked.folder, asked.only),
         "nulls": lambda: nulls(asked.rounds, out),
@@ -103,17 +107,26 @@ def save(part: str, text: str) -> None:
     PAGE.write_text("# The ledger, measured\n\n" + "".join(f"<!-- {name} -->\n{said}" for name, said in parts.items()))
 
 
-def cost(rounds: int) -> Iterator[str]:
-    """Give a table: each program by the layers, in turns with bare runs."""
-    yield f"Cost, {described()}, `python benchmarks/ledger.py cost`, {rounds} runs of each arm in turns: the median"
-    yield "with the layer less that without, of CPU time and of wall time, in ms, with a 95 % bootstrap interval;"
-    yield "copied and split: ms after the run.\n"
-    yield "| program | ms CPU | ledger CPU | wall | copied | split | stacks CPU | wall | copied | split |"
+LOWER: Mapping[str, Callable[[], Probe]] = {
+    "rung 3": lambda: OwnTasks(Path("/"), "", LARGEST),
+    "rung 4": lambda: OwnTasks(Path("/"), ""),
+}
+"""Those of the ladder of `vgo-agent layers ledger` that need no rights."""
+UPPER: Mapping[str, Callable[[], Probe]] = {key: partial(open_probe, find_layer(key)) for key in ("ledger", "stacks")}
+
+
+def cost(rounds: int, arms: Mapping[str, Callable[[], Probe]]) -> Iterator[str]:
+    """Give a table: each program by the layers or rungs, in turns with bare runs."""
+    lower = " --rung own" if arms is LOWER else ""
+    yield f"Cost, {described()}, `python benchmarks/ledger.py cost{lower}`, {rounds} runs of each arm in turns: the"
+    yield "median with the layer less that without, of CPU time and of wall time, in ms, with a 95 % bootstrap"
+    yield "interval; copied and split: ms after the run.\n"
+    yield f"| program | ms CPU | {' | '.join(f'{key} CPU | wall | copied | split' for key in arms)} |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     with Spawner() as spawner:
         for name, argv in PROGRAMS.items():
             with ExitStack() as undo:  # anew: one that costs a program too much stops by itself
-                probes = {key: open_probe(find_layer(key)) for key in ("ledger", "stacks")}
+                probes = {key: opened() for key, opened in arms.items()}
                 for probe in probes.values():
                     undo.callback(probe.close)
                 yield _row(name, argv, spawner, probes, rounds)
@@ -124,10 +137,13 @@ def _row(name: str, argv: tuple[str, ...], spawner: Spawner, probes: Mapping[str
     for _ in range(rounds):
         for key, taken in arms.items():
             began = time.perf_counter()
-            run = spawner.run(Launch(argv), [probes[key]] if key else [])
+            pids: list[int] = []
+            run = spawner.run(Launch(argv), [probes[key]] if key else [], on_started=pids.append)
             ran = time.perf_counter()
-            if key:
-                probes[key].split(None)
+            if key and isinstance(probe := probes[key], OwnTasks):
+                probe.divide(pids[0], run.wall_ns, 0)
+            elif key:
+                probe.split(None)
             cpu = 1e3 * (float(run.counters["user_s"]) + float(run.counters["system_s"]))
             wall, split = run.wall_ns / 1e6, 1e3 * (time.perf_counter() - ran)
             taken.append((cpu, wall, 1e3 * (ran - began) - wall, split))

@@ -96,14 +96,14 @@ RUNGS = (
         "ledger",
         "kernel.perf_event_paranoid at most 2, for one's own processes; a container that lets perf_event_open through",
         OWN_SWITCHES,
-        "at most 4 % of CPU time, or it steps down; .3 to 4 ms after a run",
+        "less CPU time than runs scatter by, or it steps down; .2 to 4 ms after a run",
         _switches,
     ),
     Rung(
         "ledger",
         "/proc/PID/schedstat: any user, any container",
         FIRST_THREAD,
-        "less than runs scatter by; .2 ms after a run",
+        "less CPU time than runs scatter by; .1 to .2 ms after a run",
         _times,
     ),
 )
