@@ -41,7 +41,7 @@ WAITS = tuple(
             "sk_wait_data|tcp_recvmsg|inet_csk_accept|unix_stream_|unix_accept|__skb_wait_for|sk_stream_wait|"
             "inet_stream_connect|inet_wait_for_connect",
         ),
-        (TimeState.POLL, "ep_poll|do_poll|do_sys_poll|do_select|poll_schedule"),
+        (TimeState.POLL, "ep_poll|do_epoll_wait|do_poll|do_sys_poll|do_select|poll_schedule"),
         (TimeState.CPU_MOVE, "affine_move_task|stop_one_cpu"),
         (TimeState.KERNEL_LOCK, "rwsem_down|__mutex_lock|percpu_rwsem|rt_mutex|wait_rcu|synchronize_rcu"),
         (TimeState.SIGNAL, "sigsuspend|sigtimedwait|sys_pause|do_signal_stop"),

@@ -11,6 +11,12 @@ from .socket_names import SOCKET, SocketNames
 from .task_names import words_of
 
 EVERY_S = 0.015
+EPOLL, MOST_OF_EPOLL = "anon_inode:[eventpoll]", 3
+"""What the kernel calls a set of files that are waited for together; so many of them are named, addresses first."""
+TARGET = re.compile(r"^tfd: +(\d+)", re.MULTILINE)
+"""A file of such a set, in its fdinfo."""
+STANDARD = range(3)
+"""Input, output and errors. Other numbers say nothing, and may be another one in each run."""
 PIPE = re.compile(r"pipe:\[\d+\]$")
 UNNAMED, DELETED = re.compile(r"#\d+ \(deleted\)$"), " (deleted)"
 """What the kernel puts after the folder of a file that never had a name, and after a name that was taken away."""
@@ -45,7 +51,10 @@ class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
                     if words := words_of(file.read()):
                         self.commands[process] = words
                 for number in os.listdir(f"{folder}/fd"):
-                    found[process, int(number)] = os.readlink(f"{folder}/fd/{number}")
+                    found[process, int(number)] = link = os.readlink(f"{folder}/fd/{number}")
+                    if link == EPOLL:
+                        with open(f"{folder}/fdinfo/{number}") as file:
+                            found[process, int(number)] += " ".join(TARGET.findall(file.read()))
                 for task in os.listdir(f"{folder}/task"):
                     with open(f"{folder}/task/{task}/children") as file:
                         waiting += map(int, file.read().split())
@@ -53,11 +62,15 @@ class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
         return found
 
     def name(self, process: int, number: int, at_ns: int) -> str:
-        """What a file was when it was first looked at after a time; `fd N` where it was not seen from then on."""
+        """What a file was when it was first looked at after a time; empty where it was not seen from then on."""
         for looked_s, seen in self._seen:
             if looked_s * 1e9 >= at_ns and (process, number) in seen:
-                return self._words(seen[process, number])
-        return f"fd {number}"
+                link = seen[process, number]
+                if not link.startswith(EPOLL):
+                    return self._words(link)
+                files = {self._words(seen.get((process, int(one)), "")) for one in link.removeprefix(EPOLL).split()}
+                return " or ".join(sorted(files - {""}, key=lambda name: (" " not in name, name))[:MOST_OF_EPOLL])
+        return f"fd {number}" if number in STANDARD else ""
 
     def settle(self) -> None:
         """Take what was seen in the run just ended."""

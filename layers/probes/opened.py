@@ -152,7 +152,8 @@ class Opener:
         call, switch = self.timelines.call(stretch), stretch.switch
         if switch is None or switch.argument is None or call not in OF_FILES:
             return call
-        return f"{call}({self.files.name(self.timelines.processes.get(task, task), switch.argument, switch.at)})"
+        file = self.files.name(self.timelines.processes.get(task, task), switch.argument, switch.at)
+        return f"{call}({file})" if file else call
 
     def _via(self, piece: ChargedTime) -> str:
         waits = [(task, stretch) for task, stretch in piece.above if stretch is not BEFORE_BIRTH]

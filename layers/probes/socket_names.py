@@ -42,20 +42,21 @@ class SocketNames:
 
     def learn(self, links: Iterable[tuple[int, str]]) -> None:
         """Look up the sockets among pairs of a process and a link of its /proc/PID/fd that have no name yet."""
-        began_s, lacking = time.monotonic(), dict[str, tuple[int, set[int]]]()
-        if began_s < self._due_s:
+        lacking = dict[str, tuple[int, set[int]]]()
+        if time.monotonic() < self._due_s:
             return
         for process, link in links:
             if (found := SOCKET.match(link)) and int(found[1]) not in self._names:
                 with suppress(OSError):
                     space = os.readlink(f"/proc/{process}/ns/net")
                     lacking.setdefault(space, (process, set()))[1].add(int(found[1]))
+        began_s = time.thread_time()
         for space, (process, inodes) in lacking.items():
             for table in TABLES:
                 self._names.update(one for one in _inet(_rows(process, table), table) if one[0] in inodes)
             here = space == os.readlink("/proc/self/ns/net")
             self._names.update(_unix(_rows(process, "unix"), inodes, here))
-        self._due_s = began_s + SELDOM * (time.monotonic() - began_s)
+        self._due_s = time.monotonic() + SELDOM * (time.thread_time() - began_s)
 
     def name(self, inode: int) -> str:
         """Name a socket; just `socket` where it was not found, or has no address."""

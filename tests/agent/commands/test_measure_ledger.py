@@ -119,7 +119,7 @@ def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> 
     done = vgo("measure", "--ledger", "--layer", "stacks:ring_mib=16", str(script("sleeps", SOMETIMES_SLEEPS)))
     assert done.returncode == 0, done.stderr
     assert "Where the milliseconds went" in done.stdout and "asleep by a timer" in done.stdout
-    assert "Split is the whole run, of 30 runs" in done.stdout and "--read-only --save trace.json" in done.stdout
+    assert "Split is the whole run, of " in done.stdout and "--read-only --save trace.json" in done.stdout
 
 
 def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_cannot_shorten_it(
