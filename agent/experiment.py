@@ -1,4 +1,4 @@
-"""Experiments beside the diagnosis: measurement, profile, study, sweep and calibration, and what they share."""
+"""Experiments beside the diagnosis: what measurement, profile, study, sweep, calibration, machine profile share."""
 
 from __future__ import annotations
 

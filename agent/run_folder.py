@@ -24,6 +24,7 @@ TALK = "talk.jsonl"
 """Files that are written first and last: an object with `kind`, and one with `headline` and `command`."""
 KINDS = {
     "calibration": ("calibration", "CalibrationRequest"),
+    "machine profile": ("machine_profile", "MachineProfileRequest"),
     "measurement": ("step", "StepRequest"),
     "profile": ("step", "StepRequest"),
     "study": ("study", "StudyRequest"),

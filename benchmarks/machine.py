@@ -55,7 +55,7 @@ def main() -> None:
         place = Path(folder)
         slow, full = place / "slow.json", place / "full.json"
         quota = ("--quota", str(TRUE_QUOTA), "--beside", full, "--ahead")
-        vgo("profile", *size, *quota, "--out", slow)
+        vgo("profile", *size, *quota, "--save", slow, "--out", place / "runs")
         timed(place / "programs.csv", read(slow, Profile).battery.quota, arguments.runs)
         applications = read_applications(place / "programs.csv")
         compared = compare(read(slow, Profile), read(full, Profile), "real", applications)

@@ -90,7 +90,7 @@ COMMANDS = {
         ),
         Subcommand(
             "machine profile",
-            "run a battery of stress-ng stressors and keep the results in one file",
+            "run a battery of stress-ng stressors and keep the rates of this machine",
             "machine:MachineProfileCommand",
         ),
         Subcommand(

@@ -36,7 +36,7 @@ Without a QUESTION each line of standard input is one, up to an empty line or th
 one line. Every sentence names what it rests on: a call of the run with its event, or a source. Nothing is run, and no
 number is anybody's but the record's. With --model (or where a model is configured) a language model chooses what is
 said, among sentences that are true, and writes none; without one, templates answer. The exit code is 1 where nothing is
-known. Of a measurement, a profile, a study, a sweep or a calibration its own sentences are told, whatever is asked.
+known. Of what is no diagnosis its own sentences are told, whatever is asked.
 """
     USAGE = "[OPTIONS] RUN [QUESTION]"
     SETTINGS = ("out", "model")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-import time
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...knowledge.errors import VgoError
-from ..terminal import printable
-from .options import Answering, Voiced, option, place
+from .options import Answering, option, place
 
 if TYPE_CHECKING:
-    from ...tools.machine_profile.battery import Stressor
-    from ...tools.machine_profile.form import Profile, StressorRun, System
-    from ...tools.machine_profile.measure import Arm, Progress, Rounds
-    from ...tools.machine_profile.stress_ng import StressNg
+    from ...tools.machine_profile.battery import Group, Stressor
+    from ...tools.machine_profile.form import Profile
+    from ..experiment import ExperimentRequest, ExperimentResult
+    from ..machine_profile import MachineProfileRequest
+    from ..settings import UserSettings
 
 FULL, QUICK = (2.0, 5), (0.5, 3)
 """Seconds of a run, and repetitions."""
-SAY_EVERY_S = 5.0
 GROUPS = ("cpu", "memory", "cache", "string", "matrix")
 
 
@@ -40,18 +38,20 @@ class MachineProfileCommand(Answering):
 
     EPILOG = """\
 examples:
-  vgo-agent machine profile --out here.json
-  vgo-agent machine profile --quick --out here.json
-  vgo-agent machine profile --quick --quota 60% --out slow.json --beside here.json
+  vgo-agent machine profile
+  vgo-agent machine profile --quick --save here.json
+  vgo-agent machine profile --quick --quota 60% --save slow.json --beside here.json
 
 All CPU methods of stress-ng, and memory, cache, string and matrix stressors in groups of their own: one worker each,
-for a set time, in an order drawn anew for every repetition. FILE is written after each run: when it was cut off, the
-same command goes on. A stressor that crashes, or that this version does not know, is kept with the reason.
+for a set time, in an order drawn anew for every repetition. Every run is kept in a run folder, and
+`vgo-agent resume RUN` goes on with what was cut off; `vgo-agent machine compare` takes the folder as it takes a file. A
+stressor that crashes, or that this version does not know, is kept with the reason.
 """
-
+    SETTINGS = ("budget", "seed", "out")
+    WORDS = {"budget": "seconds by the clock, from the start of the command to its answer (default: all runs are made)"}
     REQUIRES = {"quota": "beside"}
 
-    out: Path = option("(default machine.json)", Path("machine.json"), metavar="FILE")
+    save: Path | None = option("keep the profile in this file too", metavar="FILE")
     quick: bool = option(f"about 3 minutes: fewer stressors, {QUICK[1]} times {QUICK[0]:g} s each", False)
     seconds: float | None = option(
         f"of each run (default {FULL[0]:g})",
@@ -69,97 +69,85 @@ same command goes on. A stressor that crashes, or that this version does not kno
     stressor: tuple[str, ...] = option("only this one; repeatable", (), metavar="NAME")
     quota: str | None = option("under a CPU quota, such as 60%% or 0.6 CPUs (needs root)", metavar="SHARE")
     beside: Path | None = option(
-        "with --quota: the same without it, next to each other, so that drift is in both", metavar="FILE"
+        "with --quota: the same without it, next to each other, so that drift is in both; keep that in this file",
+        metavar="FILE",
     )
     ahead: bool = ahead_option()
     name: str | None = option("of the machine (default its host name)", metavar="WORD")
-    seed: int = option("of the order (default 1)", 1, metavar="N")
 
     def run(self) -> int:
-        """Measure what is missing, and say what there is."""
-        from ...tools.machine_profile.measure import profile
-        from ...tools.machine_profile.stress_ng import StressNg
-        from ...tools.mitigation.owned_folder import temporary_folder
-        from ..report.machine import profiled_text, profiled_values
+        """Measure, keep and answer."""
+        from ...tools.amount import LONGEST
+        from ...tools.machine_profile.form import Profile, read, write
+        from ..settings import effective
 
-        arms = self._arms()
-        restore_first(self)
-        with temporary_folder() as folder:
-            stress_ng = StressNg(folder)
-            rounds = self._rounds(stress_ng)
-            system = system_here(self.name, stress_ng)
-        profiles = profile(arms, rounds, system, self._telling())
-        kept = [(one, arm.path) for one, arm in zip(profiles, arms, strict=True)]
-        return self.answer(
-            {"profiles": [profiled_values(*one) for one in kept]}, "\n\n".join(profiled_text(*one) for one in kept)
-        )
+        settings, origins = effective(self.flags)
+        if self.beside and self.save and self.beside.absolute() == self.save.absolute():
+            raise VgoError(f"--beside {self.beside} is --save: name two files.")
+        request = self._request(settings, LONGEST if origins["budget"] == "default" else settings.budget_s)
+        found = carried_out(self, settings, request, "machine-profile")
+        for one, path in zip(found.answer["profiles"], (self.save, self.beside), strict=False):
+            if path:
+                write(path, read(Path(found.answer["folder"], one["file"]), Profile))
+        return self.answer(*found.shown())
 
-    def _arms(self) -> list[Arm]:
-        from ...tools.machine_profile.measure import Arm
+    def _request(self, settings: UserSettings, budget_s: float) -> MachineProfileRequest:
+        """Look at this machine; what cannot work is refused before any run."""
+        from ...tools.machine_profile.form import Battery
         from ...tools.machine_profile.quota import quota_of, share_of
+        from ..machine_profile import MachineProfileRequest
 
         quota = quota_of(share_of(self.quota)) if self.quota else None
-        if self.beside and self.beside.absolute() == self.out.absolute():
-            raise VgoError(f"--beside {self.beside} is --out: name two files.")
-        return [Arm(self.out, quota), *([Arm(self.beside)] if self.beside else [])]
+        methods, here = stressors_here(self.name, "bogo operations/s")
+        stressors, (seconds, repetitions) = self._stressors(methods), QUICK if self.quick else FULL
+        battery = Battery(
+            seconds=self.seconds or seconds,
+            repetitions=self.repetitions or repetitions,
+            seed=settings.seed,
+            stressors={one.name: one.group for one in sorted(stressors)},
+            quota=quota,
+        )
+        return MachineProfileRequest(
+            **here, stressors=stressors, budget_s=budget_s, battery=battery, beside=bool(self.beside), ahead=self.ahead
+        )
 
-    def _rounds(self, stress_ng: StressNg) -> Rounds:
-        from ...tools.machine_profile.measure import Rounds
-
-        seconds, repetitions = QUICK if self.quick else FULL
-        seconds = seconds if self.seconds is None else self.seconds
-        repetitions = repetitions if self.repetitions is None else self.repetitions
-        return Rounds(self._stressors(stress_ng), seconds, repetitions, self.seed, self.ahead)
-
-    def _stressors(self, stress_ng: StressNg) -> tuple[Stressor, ...]:
+    def _stressors(self, methods: dict[Group, tuple[str, ...]]) -> tuple[Stressor, ...]:
         """Those asked for; a name that this version does not list is tried all the same, and kept as failed."""
         from ...tools.machine_profile.battery import battery, unknown
 
-        every = battery(stress_ng.methods())
-        kept = battery(stress_ng.methods(), self.quick)
+        every, kept = battery(methods), battery(methods, self.quick)
         if self.group or self.stressor:
             kept = tuple(one for one in kept if one.group in self.group)
         named = tuple(one for one in every if one.name in self.stressor and one not in kept)
         return (*kept, *named, *unknown(every, self.stressor).values())
 
-    def _telling(self) -> Progress:
-        told_s = time.monotonic()
 
-        def progressed(done: int, total: int, run: StressorRun) -> None:
-            nonlocal told_s
-            if run.failed:
-                say(f"  {run.stressor}: {run.failed}", self)
-            if time.monotonic() - told_s >= SAY_EVERY_S or done == total:
-                told_s = time.monotonic()
-                say(f"  run {done} of {total}: {run.stressor}", self)
-
-        return progressed
-
-
-def restore_first(command: Voiced) -> None:
-    """Put back what a dead agent left."""
-    from ...tools.mitigation.restore import restore
-
-    for line in restore():
-        say(f"put back, left by a vgo-agent that was killed: {line}", command)
-
-
-def say(line: str, command: Voiced) -> None:
-    """Tell one line on standard error, unless quiet."""
-    if not command.quiet:
-        print(printable(line), file=sys.stderr, flush=True)
-
-
-def system_here(name: str | None, stress_ng: StressNg) -> System:
-    """Describe this machine."""
-    import os
-
-    from ...tools.machine_profile.measure import described
+def stressors_here(name: str | None, unit: str) -> tuple[dict[Group, tuple[str, ...]], dict[str, Any]]:
+    """List the methods of stress-ng here; give subject, with this unit of outcomes, and system of a request, too."""
+    from ...tools.machine_profile.form import System
+    from ...tools.machine_profile.stress_ng import StressNg
+    from ...tools.mitigation.owned_folder import temporary_folder
     from ...tools.subject import Subject
     from ...tools.survey import survey
 
-    subject = Subject(command=("stress-ng",), argv=(stress_ng.program,), directory=os.getcwd())
-    return described(survey(subject, ()), name or os.uname().nodename, stress_ng.version)
+    with temporary_folder() as folder:
+        stress_ng = StressNg(folder)
+        subject = Subject(
+            command=("stress-ng",), argv=(stress_ng.program,), directory=os.getcwd(), unit=unit, lower_is_better=False
+        )
+        same = survey(subject, ()).model_dump(include=set(System.model_fields))
+        system = System(**{**same, "name": name or os.uname().nodename, "stress_ng": stress_ng.version})
+        return stress_ng.methods(), {"subject": subject, "system": system}
+
+
+def carried_out(command: Answering, settings: UserSettings, request: ExperimentRequest, name: str) -> ExperimentResult:
+    """Carry it out in a new run folder."""
+    from ..experiment import go_on
+    from ..run_folder import RunFolder
+
+    folder = RunFolder.create(settings.out, name)
+    unit = request.subject.unit
+    return command.watched(settings, unit, lambda interface, clock: go_on(request, folder, interface, clock))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,9 +160,9 @@ examples:
   vgo-agent machine compare old.json new.json --applications times.csv --save report.html
   vgo-agent machine compare old.json new.json --rate cpu --json
 
-A and B are files of `vgo-agent machine profile`. Speed-ups are ratios of median rates, B over A: above 1 B does more.
-The range of the CPU stressors bounds CPU-bound programs; the other groups stand apart. times.csv holds lines of
-name,seconds on A,seconds on B, and each is checked against the bound.
+A and B are files or run folders of `vgo-agent machine profile`. Speed-ups are ratios of median rates, B over A: above 1
+B does more. The range of the CPU stressors bounds CPU-bound programs; the other groups stand apart. times.csv holds
+lines of name,seconds on A,seconds on B, and each is checked against the bound.
 The ratios bound how differently CPU-bound programs run on the two machines; memory-bound ones fall outside (Jimenez et
 al., VarSys 2016).
 """

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import printable
-from .machine import ahead_option, restore_first, say, system_here
+from .machine import ahead_option, carried_out, stressors_here
 from .options import Answering, Voiced, option, place
 
 if TYPE_CHECKING:
     from ...tools.machine_profile.form import Calibration, Profile, Quota, System
     from ...tools.machine_profile.quota import LimitedRunResult
-    from ...tools.machine_profile.quota_pairs import Search
-    from ..calibration import CalibrationRequest, CalibrationResult
-    from ..clock import BudgetClock
-    from ..interface import Interface
+    from ..calibration import CalibrationRequest
     from ..settings import UserSettings
 
 
@@ -31,11 +28,12 @@ examples:
   vgo-agent machine calibrate --base old.json
   vgo-agent machine calibrate --base old.json --here new.json --ahead --save like-old.json
 
-Every step runs CPU stressors with and without a quota next to each other, and moves the quota until the median speed-up
-over the base is 1; the last step runs every stressor that the base has. --here gives a profile of this machine made
-next to the base's (for a machine that drifts); else this machine's speed is that of the runs without the quota. The
-quota is for one thread, in a control group of its own that is gone afterwards; `vgo-agent machine run --like RUN` uses
-it. Every run is kept in a run folder, and `vgo-agent resume RUN` goes on with what was cut off.
+A and B are files or run folders of `vgo-agent machine profile`. Every step runs CPU stressors with and without a quota
+next to each other, and moves the quota until the median speed-up over the base is 1; the last step runs every stressor
+that the base has. --here gives a profile of this machine made next to the base's (for a machine that drifts); else this
+machine's speed is that of the runs without the quota. The quota is for one thread, in a control group of its own that
+is gone afterwards; `vgo-agent machine run --like RUN` uses it. Every run is kept in a run folder, and
+`vgo-agent resume RUN` goes on with what was cut off.
 """
     SETTINGS = ("budget", "seed", "out")
 
@@ -56,66 +54,31 @@ it. Every run is kept in a run folder, and `vgo-agent resume RUN` goes on with w
 
     def run(self) -> int:
         """Search, keep and answer."""
+        from ...tools.machine_profile.form import Calibration, read, write
+
         settings = self.in_force()
-        request = self._request(settings)
-        from ...tools.machine_profile.form import write
-        from ..experiment import carry_on, opened
-        from ..run_folder import RunFolder
-
-        def begun(interface: Interface, clock: BudgetClock) -> CalibrationResult:
-            with opened(request, interface, clock) as (began, there):
-                folder = RunFolder.create(settings.out, f"calibration-{self.base.stem}")
-                return carry_on(request, request.run, folder, began, there)
-
-        found = self.watched(settings, request.subject.unit, begun)
+        found = carried_out(self, settings, self._request(settings), f"calibration-{self.base.stem}")
         if self.save:
-            write(self.save, found.found.calibration)
+            write(self.save, read(Path(found.answer["folder"]), Calibration))
         return self.answer(*found.shown([self.save] if self.save else ()))
 
     def _request(self, settings: UserSettings) -> CalibrationRequest:
         """Read the profiles and look at this machine; what cannot work is refused before any run."""
         from ...tools.machine_profile.battery import battery
         from ...tools.machine_profile.form import Profile, read
-        from ...tools.machine_profile.stress_ng import StressNg
-        from ...tools.mitigation.owned_folder import temporary_folder
-        from ...tools.subject import Subject
+        from ...tools.machine_profile.quota_pairs import Search
         from ..calibration import CalibrationRequest
 
         base = read(self.base, Profile)
         here = read(self.here, Profile) if self.here else None
-        search = self._search(settings.seed)
-        with temporary_folder() as folder:
-            stress_ng = StressNg(folder)
-            stressors, system = battery(stress_ng.methods()), system_here(self.name, stress_ng)
-        _refuse_foreign(here, system, self.here)
-        subject = Subject(
-            command=("stress-ng",),
-            argv=(stress_ng.program,),
-            directory=str(Path.cwd()),
-            unit="x",
-            lower_is_better=False,
-        )
-        return CalibrationRequest(
-            subject=subject,
-            base=base,
-            here=here,
-            system=system,
-            stressors=stressors,
-            search=search,
-            budget_s=settings.budget_s,
-        )
-
-    def _search(self, seed: int) -> Search:
-        from ...tools.machine_profile.quota_pairs import Search
-
         if self.steps < 2 or self.sample < 1:
             raise VgoError("A search needs --steps 2 and --sample 1 at least.")
-        return Search(
-            seconds=self.seconds,
-            sample=self.sample,
-            steps=self.steps,
-            seed=seed,
-            ahead=self.ahead,
+        asked = {name: getattr(self, name) for name in ("seconds", "sample", "steps", "ahead")}
+        search = Search(**asked, seed=settings.seed)
+        methods, told = stressors_here(self.name, "x")
+        _refuse_foreign(here, told["system"], self.here)
+        return CalibrationRequest(
+            **told, base=base, here=here, stressors=battery(methods), search=search, budget_s=settings.budget_s
         )
 
 
@@ -161,10 +124,12 @@ quota stopped it is told on standard error.
         """Run it and pass its exit code on."""
         from ...tools.execution.resolve import resolve
         from ...tools.machine_profile.quota import limited_run
+        from ...tools.mitigation.restore import restore
 
         argv = resolve(self.command, shell=False)
         quota = self._quota()
-        restore_first(self)
+        for line in restore():
+            say(f"put back, left by a vgo-agent that was killed: {line}", self)
         ended = limited_run(argv, quota)
         say(_told(ended, quota), self)
         if ended.left:
@@ -173,6 +138,7 @@ quota stopped it is told on standard error.
 
     def _quota(self) -> Quota:
         """Take the quota that was named or found, for all threads together."""
+        from ...tools.machine_profile.form import Calibration, read
         from ...tools.machine_profile.quota import quota_of, share_of
 
         if (self.quota is None) == (self.like is None):
@@ -180,7 +146,7 @@ quota stopped it is told on standard error.
         if self.quota:
             return quota_of(share_of(self.quota) * self.threads, self.period)
         assert self.like is not None
-        found = calibration_of(self.like)
+        found = read(self.like, Calibration)
         self._warn_elsewhere(found)
         return quota_of(found.quota.cpus * self.threads, self.period or found.quota.period_us)
 
@@ -199,14 +165,6 @@ quota stopped it is told on standard error.
             )
 
 
-def calibration_of(path: Path) -> Calibration:
-    """Read a calibration, from a file or from its run folder."""
-    from ...tools.machine_profile.form import Calibration, read
-    from ..calibration import QUOTA
-
-    return read(path / QUOTA if path.is_dir() else path, Calibration)
-
-
 def _told(ended: LimitedRunResult, quota: Quota) -> str:
     from ..report.machine import quota_words
 
@@ -215,3 +173,9 @@ def _told(ended: LimitedRunResult, quota: Quota) -> str:
     if not ended.throttled:
         proof += ", so it never asked for more"
     return f"vgo-agent: {quota_words(quota)}: {proof}; {share}."
+
+
+def say(line: str, command: Voiced) -> None:
+    """Tell one line on standard error, unless quiet."""
+    if not command.quiet:
+        print(printable(line), file=sys.stderr, flush=True)

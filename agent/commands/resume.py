@@ -19,8 +19,8 @@ examples:
 
 No finished step is lost or repeated; a mitigation that was half applied is put back first. A run that was cut short has
 what was left of its budget. With --budget it has so many seconds from now; a run that has ended goes on too then, with
-what its budget had kept it from trying. --accept holds for what has not been asked about yet. A measurement, a profile,
-a study, a sweep or a calibration is told again where it had ended; the last three have their whole budget again. --on
+what its budget had kept it from trying. --accept holds for what has not been asked about yet. What is no diagnosis is
+told again where it had ended; all but a measurement and a profile of a program have their whole budget again. --on
 says where the hosts of one can be reached now.
 """
     SETTINGS = ("out", "budget", "accept")

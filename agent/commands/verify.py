@@ -20,8 +20,8 @@ Checks the hash chain of the transcript, its end, and the hash of every file tha
 with one written down elsewhere to be sure that the whole transcript was not replaced.
 --recompute drives the loop again with the recorded measurements: every other step is computed anew and must give the
 same event. Nothing is run or changed; the first difference is named. A language model that planned the run is asked
-again where the same file is at hand, and has to write the same on the same build and kind of CPU. Of a measurement, a
-profile, a study, a sweep or a calibration table and answer are made again from the log of its runs.
+again where the same file is at hand, and has to write the same on the same build and kind of CPU. Of what is no
+diagnosis, table and answer are made again from the log of its runs.
 """
 
     REQUIRES = {"recompute": "without_model"}

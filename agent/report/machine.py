@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...knowledge.errors import VgoError
 from ...tools.document import Block, Document, Facts, Figure, Note, Section, Table, illustrated
 from ...tools.machine_profile.compare import (
@@ -22,9 +20,8 @@ from ...tools.machine_profile.compare import (
 from ...tools.machine_profile.form import Calibrated, Profile, Quota, Range, Unmatched
 from ...tools.machine_profile.quota import docker_flag
 from ..render.terminal import blocks_text
-from ..terminal import table
+from .numbers import histogram
 
-BAR, BINS = 40, 12
 _APART = "Only the CPU stressors bound CPU-bound programs; the other groups stand apart."
 
 
@@ -35,38 +32,36 @@ def quota_words(quota: Quota | None) -> str:
     return f"a quota of {quota.cpus:.3g} CPUs ({quota.quota_us} us of {quota.period_us} us)"
 
 
-def profiled_values(one: Profile, path: Path) -> dict[str, Any]:
+def profiled_values(one: Profile) -> dict[str, Any]:
     """Give what was measured as an object."""
-    failed = {name: one.why_missing(name) for name in one.battery.stressors if name not in one.rates("real")}
     return {
-        "file": str(path),
         "name": one.system.name,
         "complete": one.complete,
         "runs": len(one.runs),
         "stressors": dict(Counter(one.battery.stressors.values())),
         "quota": one.battery.quota.model_dump() if one.battery.quota else None,
-        "failed": failed,
+        "failed": {name: one.why_missing(name) for name in one.battery.stressors if name not in one.rates("real")},
     }
 
 
-def profiled_text(one: Profile, path: Path) -> str:
-    """Say what was measured."""
-    counts = ", ".join(f"{count} {group}" for group, count in Counter(one.battery.stressors.values()).items())
-    quota, system = one.battery.quota, one.system
-    throttled = f"The quota stopped {sum(run.throttled > 0 for run in one.runs)} of them." if quota else ""
-    failed = [name for name in one.battery.stressors if name not in one.rates("real")]
-    lines = (
-        f"{path}: {system.name} ({system.cpu}, stress-ng {system.stress_ng}), {quota_words(quota)}",
-        f"{len(one.runs)} runs of {one.battery.seconds:g} s; stressors: {counts}.",
-        throttled,
-        *(f"No result: {name} ({one.why_missing(name)})" for name in failed),
-    )
-    return blocks_text(lines)
+def profile_sentences(one: Profile) -> list[str]:
+    """Say what was measured, the rates first, and what is missing."""
+    told, system, battery = profiled_values(one), one.system, one.battery
+    counts = ", ".join(f"{count} {group}" for group, count in told["stressors"].items())
+    failed, every, ran = told["failed"], len(battery.stressors), {run.stressor for run in one.runs}
+    return [
+        f"{system.name}: rates of {every - len(failed)} of {every} stressors, from {len(one.runs)} runs of "
+        f"{battery.seconds:g} s.",
+        f"{system.cpu}, stress-ng {system.stress_ng}, {quota_words(battery.quota)}; stressors: {counts}.",
+        *([f"The quota stopped {sum(run.throttled > 0 for run in one.runs)} of the runs."] if battery.quota else []),
+        *(["The budget ended before the last run: `vgo-agent resume` makes the others."] if not one.complete else []),
+        *(f"No result: {name} ({why})." for name, why in failed.items() if name in ran),
+    ]
 
 
 def document(found: MachineComparison, name: str = "machine") -> Document:
     """Give the whole comparison; its figure is called `name`."""
-    bars = histogram([one.speed_up.value for one in found.ratios if one.group == "cpu"], "CPU stressors")
+    bars = histogram([one.speed_up.value for one in found.ratios if one.group == "cpu"], "x", False)
     group_columns = ("group", "stressors", "least", "quartile", "median", "quartile", "greatest")
     ratio_columns = ("stressor", "group", "speed-up", "95 %", "")
     return Document(
@@ -74,7 +69,7 @@ def document(found: MachineComparison, name: str = "machine") -> Document:
         "machine",
         (
             _title(found),
-            Figure(name, "Speed-ups of the stressors.", bars),
+            Figure(name, "Speed-ups of the stressors.", "\n".join(("Speed-ups of the CPU stressors:", *bars))),
             Table(group_columns, [_summary_row(one) for one in found.groups]),
             _APART,
             *_said(found),
@@ -160,19 +155,6 @@ def _ratio_row(one: StressorRatio) -> tuple[str, ...]:
 def _interval_words(one: BootstrapEstimate) -> str:
     """Write a number with its interval."""
     return f"{one.value:.3g}" if one.low is None else f"{one.value:.3g} [{one.low:.3g}, {one.high:.3g}]"
-
-
-def histogram(values: Sequence[float], name: str) -> str:
-    """Draw a histogram with characters."""
-    if not values:
-        return ""
-    counts, edges = np.histogram(values, bins=min(BINS, max(1, len(values))))
-    longest = max(counts)
-    rows = [
-        (f"{edges[at]:.3g} to {edges[at + 1]:.3g}", f"{'#' * round(BAR * count / longest)} {count}".strip())
-        for at, count in enumerate(counts)
-    ]
-    return table(("SPEED-UP", name.upper()), rows)
 
 
 MOST_NAMED = 12

@@ -168,13 +168,7 @@ def compare(a: Profile, b: Profile, rate: Rate = "real", applications: Sequence[
     return found.model_copy(update={"applications": _judged(found, applications)})
 
 
-def _summary(
-    group: Group,
-    names: Sequence[str],
-    a: Rates,
-    b: Rates,
-    spread: Mapping[str, Atoms],
-) -> GroupSummary:
+def _summary(group: Group, names: Sequence[str], a: Rates, b: Rates, spread: Mapping[str, Atoms]) -> GroupSummary:
     logs = np.array([middle(b[name]) - middle(a[name]) for name in names])
     known = all(min(len(a[name]), len(b[name])) > 1 for name in names)
     drawn = draws([spread[name] for name in names]) if known else None
@@ -264,7 +258,7 @@ def _notes(a: Profile, b: Profile) -> list[str]:
 
 
 def _own_notes(which: str, one: Profile) -> list[str]:
-    notes = [] if one.complete else [f"{which} is not complete: the command that began it goes on."]
+    notes = [] if one.complete else [f"{which} is not complete: `vgo-agent resume` goes on with its run folder."]
     if one.battery.quota:
         notes.append(f"{which} was measured under a quota of {one.battery.quota.cpus:.3g} CPUs.")
     if "cpu" in one.system.limited:

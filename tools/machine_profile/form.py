@@ -16,8 +16,6 @@ from ...knowledge.shape import Frozen
 from .. import durable
 from .battery import Group
 
-PROFILE: Literal["vgo-agent machine profile"] = "vgo-agent machine profile"
-CALIBRATION: Literal["vgo-agent machine calibration"] = "vgo-agent machine calibration"
 VERSION = 1
 """Of both files; raised when an older vgo-agent could misread one."""
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -74,7 +72,7 @@ class StressorRun(Frozen):
     """One run of one stressor."""
 
     stressor: str
-    repetition: int
+    repetition: int = 0
     bogo_ops: NotNegative = 0
     wall_s: NotNegative = 0
     """Of the worker, as stress-ng measured it."""
@@ -94,7 +92,7 @@ class StressorRun(Frozen):
 class Profile(Frozen):
     """A machine's results."""
 
-    format: Literal["vgo-agent machine profile"] = PROFILE
+    format: Literal["vgo-agent machine profile"] = "vgo-agent machine profile"
     version: Literal[1] = 1
     system: System
     battery: Battery
@@ -124,7 +122,7 @@ class Profile(Frozen):
 class Calibration(Frozen):
     """The quota that was found, and how close it brings this machine."""
 
-    format: Literal["vgo-agent machine calibration"] = CALIBRATION
+    format: Literal["vgo-agent machine calibration"] = "vgo-agent machine calibration"
     version: Literal[1] = 1
     base: System
     here: System
@@ -138,17 +136,23 @@ class Calibration(Frozen):
 
 
 Form = TypeVar("Form", Profile, Calibration)
+IN_FOLDER = {Profile: "profile.json", Calibration: "calibration.json"}
+"""What each is called in a run folder."""
+BESIDE = "beside.json"
+"""The profile without the quota, made beside the one under it."""
 
 
 def read(path: Path, form: type[Form]) -> Form:
-    """Read a profile or a calibration; VgoError names what is wrong with it."""
-    how = "profile --out FILE" if form is Profile else "calibrate --base FILE"
-    made_by = f"make one with `vgo-agent machine {how}`."
-    known = PROFILE if form is Profile else CALIBRATION
+    """Read a profile or a calibration, a file or the one in a run folder; VgoError names what is wrong with it."""
+    made_by = f"make one with `vgo-agent machine {'profile' if form is Profile else 'calibrate --base FILE'}`."
+    known, path = form.model_fields["format"].default, path / IN_FOLDER[form] if path.is_dir() else path
     try:
         found = parsed_json(regular(path).read_bytes())
     except OSError as error:
-        raise VgoError(f"Cannot read {path} ({error.strerror}): name a file of `vgo-agent machine`.") from error
+        raise VgoError(
+            f"Cannot read {path} ({error.strerror}): name a file or a run folder of `vgo-agent machine`, and "
+            "`vgo-agent resume` one that was cut off."
+        ) from error
     except ValueError as error:
         raise VgoError(f"{path} is no JSON file, or a part of one: {made_by}") from error
     if not isinstance(found, dict) or found.get("format") != known:
@@ -161,10 +165,15 @@ def read(path: Path, form: type[Form]) -> Form:
         raise VgoError(f"{path} is broken ({first(error)}): {made_by}") from error
 
 
+def content(form: Profile | Calibration) -> bytes:
+    """As its file has it."""
+    return form.model_dump_json(indent=1).encode() + b"\n"
+
+
 def write(path: Path, form: Profile | Calibration) -> None:
-    """Write it whole or not at all, so that a killed agent leaves a file that can be read."""
+    """Write it whole or not at all; VgoError where that fails."""
     try:
-        durable.write(path, form.model_dump_json(indent=1).encode() + b"\n")
+        durable.write(path, content(form))
     except OSError as error:
         raise VgoError(f"Cannot write {path} ({error.strerror}): name another place.") from error
 

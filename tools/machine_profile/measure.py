@@ -1,59 +1,47 @@
-"""Measure a profile: every stressor once a round, in an order drawn anew; kept after each run, so that it can go on."""
+"""Runs of stressors in an experiment: how each is made, what its row says, and the profile that rows give."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ...knowledge.errors import VgoError
+import polars as pl
+
+from ...layers.schema import Column, Layer
+from ..execution.bench import Bench
 from ..execution.launch import RunGroup
-from ..execution.spawn import Spawner
+from ..execution.progress import RunEnded
+from ..execution.series import Series
+from ..experiment.experiment import Experiment, carry_out
 from ..experiment.schedules import Complete
-from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
+from ..recorded.formats.vgo import measured
+from ..recorded.recorded import RecordedRuns
+from ..row import Row
 from .battery import Stressor
-from .form import Battery, Profile, Quota, StressorRun, System, read, write
+from .form import Battery, Profile, Quota, StressorRun, System
 from .quota import limited_group
 from .stress_ng import StressNg
 
-Progress = Callable[[int, int, StressorRun], None]
-"""Told after each run: how many are done, of how many, and the run."""
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One profile that is being made."""
-
-    path: Path
-    quota: Quota | None = None
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """How to measure."""
-
-    stressors: tuple[Stressor, ...]
-    seconds: float
-    repetitions: int
-    seed: int
-    ahead: bool = False
-    """Before the other programs of this machine."""
-
-    def order(self) -> list[tuple[int, Stressor]]:
-        """Give every run: the repetition and the stressor; the same for the same seed."""
-        known = {one.name: one for one in sorted(self.stressors)}
-        rounds = Complete(tuple(known), self.repetitions, f"profile:{self.seed}")
-        return [(block.number, known[name]) for block in rounds.blocks(list) for name in block.order]
-
-    def battery(self, quota: Quota | None) -> Battery:
-        """Describe it."""
-        groups = {one.name: one.group for one in sorted(self.stressors)}
-        return Battery(
-            seconds=self.seconds, repetitions=self.repetitions, seed=self.seed, stressors=groups, quota=quota
-        )
+LIMITED = "quota"
+"""The condition of runs under the quota; those without it are the baseline."""
+COUNTED = ("stressor", "bogo_ops", "wall_s", "cpu_s", "throttled")
+"""What a row has of a `StressorRun`."""
+COLUMNS = Layer(
+    key="stressors",
+    description="What stress-ng counted in a run of a stressor.",
+    columns=(
+        Column(name="stressor", description="Name.", unit="", role="setting", type="text"),
+        Column(name="group", description="Of the stressor.", unit="", role="setting", type="text"),
+        Column(name="quota_cpus", description="What the quota is worth.", unit="CPUs", role="setting", level=True),
+        Column(name="bogo_ops", description="Operations.", unit="count", role="consequence"),
+        Column(name="cpu_s", description="User and system time.", unit="s", role="consequence"),
+        Column(name="throttled", description="Periods in which the quota stopped it.", unit="count"),
+    ),
+)
+"""Those of a row beside the ones that every run table has."""
 
 
 @contextmanager
@@ -67,40 +55,83 @@ def bench(quotas: Sequence[Quota | None], ahead: bool) -> Iterator[tuple[StressN
         yield stress_ng, groups
 
 
-def profile(arms: Sequence[Arm], rounds: Rounds, system: System, progress: Progress) -> tuple[Profile, ...]:
-    """Measure what is missing of each arm, next to each other in random order; return the profiles."""
-    with Spawner() as spawner, bench([arm.quota for arm in arms], rounds.ahead) as (stress_ng, groups):
-        profiles = [begun(arm, rounds, system) for arm in arms]
-        total = sum(len(one.battery.stressors) * one.battery.repetitions for one in profiles)
-        for place, (repetition, stressor) in enumerate(rounds.order()):
-            lacking = [at for at, one in enumerate(profiles) if len(one.runs) <= place]
-            for at in random.Random(f"{rounds.seed} {place}").sample(lacking, len(lacking)):
-                run = stress_ng.run(spawner, stressor, rounds.seconds, repetition, groups[at])
-                profiles[at] = profiles[at].model_copy(update={"runs": (*profiles[at].runs, run)})
-                write(arms[at].path, profiles[at])
-                progress(sum(len(one.runs) for one in profiles), total, run)
-    return tuple(profiles)
+@dataclass(frozen=True)
+class StressorConditions:
+    """Stressors without a quota, under one, or both; the number of a pair is the place of its stressor."""
+
+    bench: Bench
+    stress_ng: StressNg
+    groups: Mapping[str, RunGroup | None]
+    """By condition."""
+    stressors: Sequence[Stressor]
+    """In the order of their runs."""
+    seconds: float
+    """Of a run; one that would not end within the budget is not begun."""
+    quota: Quota | None = None
+    """Under which the condition `quota` runs."""
+    base: Mapping[str, float] | None = None
+    """Rate of each on a base, in real time, over which the outcome is the speed-up; None: it is the rate."""
+
+    def run_all(self, call: str, seed: str) -> Sequence[Row]:
+        """Run what the log lacks of every stressor under each condition, next to each other in random order."""
+        schedule = Complete(tuple(self.groups), len(self.stressors), seed)
+        with self.bench.series(call, planned=len(self.groups) * len(self.stressors)) as series:
+            carry_out(Experiment(self, schedule), series)
+        return series.rows
+
+    def run(self, series: Series, key: str, pair: int) -> None:
+        """Run the stressor of a pair once."""
+        bench, stressor = self.bench, self.stressors[pair]
+        if bench.deadline.left_s < self.seconds:
+            series.cut = True
+            return
+        group = self.groups[key]
+        ran = self.stress_ng.run(bench.spawner, stressor, self.seconds, group=group, on_started=bench.on_started)
+        base = self.base[stressor.name] if self.base else 1.0
+        given = {"order": len(series.rows), "condition": key, "pair": pair, "group": stressor.group}
+        cpus = self.quota.cpus if self.quota and key == LIMITED else None
+        series.log.append({**given, **_counted(ran, base), "quota_cpus": cpus})
+        bench.listener(RunEnded(series.rows if self.base else list(map(_alone, series.rows)), series.planned))
+
+    def shown(self, series: Series, key: str) -> tuple[str, str]:
+        """Give the condition; no layers are on."""
+        return key, ""
 
 
-def begun(arm: Arm, rounds: Rounds, system: System) -> Profile:
-    """Begin a profile, or take up the one in the file where it is the same battery on the same machine."""
-    if arm.quota:
-        system = system.model_copy(update={"name": f"{system.name} with {arm.quota.cpus:.3g} CPUs"})
-    fresh = Profile(system=system, battery=rounds.battery(arm.quota))
-    if not arm.path.exists():
-        write(arm.path, fresh)
-        return fresh
-    found = read(arm.path, Profile)
-    if found.battery != fresh.battery:
-        raise VgoError(f"{arm.path} holds a profile of another battery: name another file with --out, or delete it.")
-    if (found.system.cpu, found.system.stress_ng, found.system.name) != (system.cpu, system.stress_ng, system.name):
-        raise VgoError(
-            f"{arm.path} was begun on {found.system.name} ({found.system.cpu}): name another file with --out."
-        )
-    return found
+def _counted(ran: StressorRun, base: float) -> Row:
+    real = ran.rate("real")
+    lacks = "" if real * ran.rate("cpu") else "no CPU time counted" if real else "zero bogo operations"
+    failure = ran.failed or lacks
+    outcome = None if failure else real / base
+    judged = {"ok": int(not failure), "exit_code": None, "survivors": 0, "outcome": outcome}
+    return {**judged, **ran.model_dump(include=set(COUNTED)), "layers": "", "failure": failure}
 
 
-def described(machine: Machine, name: str, stress_ng: str) -> System:
-    """Take from a survey what matters for a profile."""
-    same = machine.model_dump(include=set(System.model_fields))
-    return System(**{**same, "name": name, "stress_ng": stress_ng})
+def _alone(row: Row) -> Row:
+    """Tell a run apart from those of other stressors: their rates have no middle in common."""
+    return {**row, "condition": f"{row['stressor']}, {row['condition']}"}
+
+
+def stressor_table(rows: Sequence[Row], part: str, given: str, facts: Mapping[str, Any]) -> RecordedRuns:
+    """Make a run table of rows, each of which has the number of its `part`; `given` names the table in messages."""
+    recorded = measured(pl.DataFrame(rows, infer_schema_length=None), given, [COLUMNS], facts)
+    return replace(recorded, roles={**recorded.roles, "stressor": "setting", part: "id"})
+
+
+def repeated(battery: Battery, stressors: Sequence[Stressor]) -> tuple[Stressor, ...]:
+    """Give every run of a profile: each stressor once a repetition, in an order drawn anew."""
+    known = {one.name: one for one in sorted(stressors)}
+    rounds = Complete(tuple(known), battery.repetitions, f"profile:{battery.seed}")
+    return tuple(known[name] for block in rounds.blocks(list) for name in block.order)
+
+
+def profile_of(rows: Sequence[Row], condition: str, system: System, battery: Battery) -> Profile:
+    """Take the runs of one condition as a profile."""
+    if battery.quota:
+        system = system.model_copy(update={"name": f"{system.name} with {battery.quota.cpus:.3g} CPUs"})
+    runs = tuple(
+        StressorRun(repetition=row["repetition"], failed=row["failure"], **{name: row[name] for name in COUNTED})
+        for row in rows
+        if row["condition"] == condition
+    )
+    return Profile(system=system, battery=battery, runs=runs)

@@ -53,7 +53,6 @@ class StressNg:
         spawner: Spawner,
         stressor: Stressor,
         seconds: float,
-        repetition: int = 0,
         group: RunGroup | None = None,
         on_started: OnStarted = None,
     ) -> StressorRun:
@@ -81,14 +80,13 @@ class StressNg:
             for one in timer:
                 one.cancel()
                 one.join()
-        told = {"stressor": stressor.name, "repetition": repetition}
         if ended.timed_out:
-            return StressorRun(**told, failed=f"did not end within {PATIENCE_S:g} s of its time")
+            return StressorRun(stressor=stressor.name, failed=f"did not end within {PATIENCE_S:g} s of its time")
         metrics = _metrics(results)
         if ended.exit_code or not metrics:
-            return StressorRun(**told, failed=_reason(ended.exit_code, ended.error))
+            return StressorRun(stressor=stressor.name, failed=_reason(ended.exit_code, ended.error))
         return StressorRun(
-            **told,
+            stressor=stressor.name,
             bogo_ops=metrics["bogo-ops"],
             wall_s=metrics["wall-clock-time"],
             cpu_s=metrics["user-time"] + metrics["system-time"],

@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from vgo_agent.agent.report.machine import profile_sentences
 from vgo_agent.tools.mitigation.run_group import PREFIX, places
 
 from ...conftest import control_groups, groups_of_nobody
+from ...tools.machine_profile.made import profile
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 FEW = ("--stressor", "cpu-int64", "--stressor", "cpu-gcd", "--stressor", "cpu-rand")
@@ -68,15 +70,17 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert groups_of_nobody(PREFIX) == before
 
 
-def machine(*words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> Any:
+def vgo(*words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> Any:
     environment = {**os.environ, **(env or {})}
-    return subprocess.run(
-        [COMMAND, "machine", *words], capture_output=True, text=True, timeout=120, env=environment, cwd=cwd
-    )
+    return subprocess.run([COMMAND, *words], capture_output=True, text=True, timeout=120, env=environment, cwd=cwd)
+
+
+def machine(*words: str | Path, **more: Any) -> Any:
+    return vgo("machine", *words, **more)
 
 
 def profiled(path: Path, *words: str | Path) -> dict[str, Any]:
-    ended = machine("profile", *FEW, *SHORT, "--out", path, *words)
+    ended = machine("profile", *FEW, *SHORT, "--save", path, "--out", path.parent / "profiles", *words)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(path.read_text())
     return found
@@ -101,42 +105,28 @@ def test_a_profile_holds_every_run_and_names_what_failed(tmp_path: Path) -> None
 
 
 @stress_ng
-def test_a_profile_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    words: list[str | Path] = [
-        COMMAND,
-        "machine",
-        "profile",
-        *FEW,
-        *SHORT,
-        "--repetitions",
-        "6",
-        "--out",
-        path,
-        "--quiet",
-    ]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as first:
-        deadline = time.monotonic() + 60
-        while not (path.exists() and len(json.loads(path.read_text())["runs"]) >= 3):
-            assert time.monotonic() < deadline and first.poll() is None
-            time.sleep(0.01)
-        first.send_signal(signal.SIGKILL)
-    before = json.loads(path.read_text())["runs"]
-    assert 3 <= len(before) < 18
-    ended = machine("profile", *FEW, *SHORT, "--repetitions", "6", "--out", path)
+def test_a_profile_keeps_to_its_budget_and_goes_on(tmp_path: Path) -> None:
+    ended = machine("profile", *FEW, *SHORT, "--out", tmp_path, "--budget", "0.001")
+    assert ended.returncode == 1 and "raise --budget" in ended.stderr
+    (run,) = tmp_path.iterdir()
+    assert "`vgo-agent resume` one that was cut off" in machine("compare", run, run).stderr
+    request = json.loads((run / "experiment.json").read_text())
+    elsewhere = {**request, "system": {**request["system"], "cpu": "another"}}
+    (run / "experiment.json").write_text(json.dumps(elsewhere))
+    assert "It was begun on " in vgo("resume", run).stderr
+    (run / "experiment.json").write_text(json.dumps(request))
+    ended = vgo("resume", run, "--budget", "600", "--json")
     assert ended.returncode == 0, ended.stderr
-    after = json.loads(path.read_text())["runs"]
-    assert after[: len(before)] == before and len(after) == 18
+    (found,) = json.loads(ended.stdout)["profiles"]
+    assert found["complete"] and found["runs"] == 6
 
 
-@stress_ng
-def test_another_battery_does_not_write_over_a_profile(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    profiled(path)
-    kept = path.read_bytes()
-    ended = machine("profile", "--stressor", "cpu-gcd", *SHORT, "--out", path)
-    assert ended.returncode == 1 and "another battery" in ended.stderr
-    assert path.read_bytes() == kept
+def test_a_profile_without_its_last_runs_says_so() -> None:
+    whole = profile({"cpu-a": [1.0, 2.0]}, failed={"cpu-b": "ended by signal 11"})
+    part = whole.model_copy(update={"runs": whole.runs[:1]})
+    assert profile_sentences(part)[0] == "a: rates of 1 of 2 stressors, from 1 runs of 1 s."
+    assert profile_sentences(part)[2:] == ["The budget ended before the last run: `vgo-agent resume` makes the others."]
+    assert profile_sentences(whole)[-1] == "No result: cpu-b (ended by signal 11)."
 
 
 @groups
@@ -158,11 +148,12 @@ def halved(folder: Path) -> tuple[float, float]:
     """Give how much faster this machine is than under half of a CPU, and the quota that calibration finds for that."""
     slow, full = folder / "slow.json", folder / "full.json"
     profiled(slow, "--quota", "50%", "--beside", full, "--name", "slow")
-    ended = machine("compare", slow, full, "--json", "--save", folder / "r.html")
+    (kept,) = folder.glob("profiles/*")
+    ended = machine("compare", kept, kept / "beside.json", "--json", "--save", folder / "r.html")
     assert ended.returncode == 0, ended.stderr
     (cpu,) = json.loads(ended.stdout)["groups"]
     words = ("--here", full, "--seconds", "0.15", "--sample", "3", "--json", "--out", folder / "runs")
-    ended = machine("calibrate", "--base", slow, *words)
+    ended = machine("calibrate", "--base", kept, *words)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["calibration"]
     assert found["before"][1] == pytest.approx(cpu["median"]["value"])
@@ -244,9 +235,9 @@ def test_the_same_file_twice_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_without_stress_ng_its_package_is_named(tmp_path: Path) -> None:
-    ended = machine("profile", "--out", tmp_path / "a.json", env={"PATH": str(tmp_path)})
+    ended = machine("profile", "--out", tmp_path / "profiles", env={"PATH": str(tmp_path)})
     assert ended.returncode == 1 and "apt install stress-ng" in ended.stderr
-    assert not (tmp_path / "a.json").exists()
+    assert not (tmp_path / "profiles").exists()
 
 
 @pytest.mark.parametrize(
@@ -256,6 +247,7 @@ def test_without_stress_ng_its_package_is_named(tmp_path: Path) -> None:
         (("profile", "--repetitions", "0"), "measures nothing"),
         (("profile", "--quota", "much"), "no CPU quota"),
         (("profile", "--beside", "b.json"), "--beside counts only with --quota"),
+        (("profile", "--quota", "50%", "--beside", "b.json", "--save", "b.json"), "is --save: name two files"),
         (("compare", "none.json", "none.json"), "Cannot read none.json"),
         (("compare", "none.json", "none.json", "--save", "r.pdf"), "no known ending"),
         (("calibrate", "--base", "none.json"), "Cannot read none.json"),

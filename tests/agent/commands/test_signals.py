@@ -290,7 +290,7 @@ CASES = (
     Case("compare", ("compare", "big.csv", "--metric", "time_s", "--pair", "c0"), loaded("scipy"), INT),
     Case("surface", ("surface", "fit", "big.csv", "--settings", "c0,c1", "--outcome", "time_s"), loaded("sklearn"),
          TERM),
-    Case("machine profile", ("machine", "profile", "--quick"), starts("stress-ng"), HUP),
+    Case("machine profile", ("machine", "profile", "--quick"), keeps("vgo-runs/*/partial/*.jsonl"), HUP, GOES_ON),
     Case("ask", ("ask", "run-0", "why is it slow?", "--out", "."), loaded("pydantic_core"), TERM),
     Case("layers --on", ("layers", *CLUSTER, "--", "./program.py"), starts("multiprocessing.spawn"), INT),
     Case("measure --on", ("measure", *CLUSTER, "--max-runs", "9999", "./program.py"), says("measure:"), HUP, GOES_ON),

@@ -1,4 +1,4 @@
-"""`machine calibrate` is killed at a run that a seed draws, and goes on to the table and answer of an unkilled one.
+"""What runs stressors is killed at a run that a seed draws, and goes on to the table and answer of an unkilled one.
 
 What the scripted stress-ng counts depends on the rows kept so far and on whether it is in a control group of ours, so
 that both are the same to the last digit; it spins for a moment, so that the quota stops it.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.tools.machine_profile.form import Calibration, Profile, read
 from vgo_agent.tools.mitigation.run_group import PREFIX, places
 
 from ..conftest import Vgo
@@ -44,8 +45,12 @@ if grep -q {PREFIX} /proc/self/cgroup; then ops=$((ops / 5)) cpu=0.2; fi
 while [ "$1" != --yaml ]; do shift; done
 echo "metrics: [{{bogo-ops: $ops, wall-clock-time: 1.0, user-time: $cpu, system-time: 0.0}}]" > "$2"
 """
-PROFILE = ("machine", "profile", "--seconds", "0.1", "--repetitions", "1", "--group", "cpu", "-q")
+PROFILE = ("machine", "profile", "--seconds", "0.1", "--group", "cpu", "-q")
 CALIBRATE = ("machine", "calibrate", "--base", "base.json", "--here", "here.json", "--seconds", "0.1", "--seed", "3")
+COMMANDS = {
+    "calibrate": (*CALIBRATE, "--steps", "3"),
+    "profile": (*PROFILE, "--repetitions", "3", "--quota", "20%", "--beside", "full.json", "--save", "slow.json"),
+}
 
 
 def prepared(path: Path, last: int, vgo: Vgo, monkeypatch: pytest.MonkeyPatch) -> Folder:
@@ -53,8 +58,8 @@ def prepared(path: Path, last: int, vgo: Vgo, monkeypatch: pytest.MonkeyPatch) -
     (path / "stress-ng").write_text(STRESS_NG)
     (path / "stress-ng").chmod(0o755)
     monkeypatch.setenv("PATH", str(path), prepend=os.pathsep)
-    for words in (("--quota", "20%", "--out", "base.json", "--name", "base"), ("--out", "here.json")):
-        ended = folder.run(*PROFILE, *words)
+    for words in (("--quota", "20%", "--save", "base.json", "--name", "base"), ("--save", "here.json")):
+        ended = folder.run(*PROFILE, "--repetitions", "1", "--out", "profiles", *words)
         assert ended.returncode == 0, ended.stderr
     return folder
 
@@ -64,27 +69,35 @@ def answer(folder: Folder) -> dict[str, object]:
     return {name: value for name, value in found.items() if name != "folder"}
 
 
+SLOW = [pytest.param(name, seed, marks=pytest.mark.slow) for name in COMMANDS for seed in (2, 3)]
+
+
 @pytest.mark.skipif("cpu" not in places(), reason="no writable cpu control group here")
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-def test_a_calibration_killed_at_any_run_goes_on_to_the_same_quota(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
+@pytest.mark.parametrize(("name", "seed"), [("calibrate", 1), ("profile", 1), *SLOW])
+def test_what_is_killed_at_any_run_goes_on_to_the_same_answer(
+    name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("VGO_AGENT_JOURNAL", str(tmp_path / "journal"))
-    words = (*CALIBRATE, "--steps", "3")
     whole = prepared(tmp_path / "whole", 0, vgo, monkeypatch)
-    ended = whole.run(*words)
+    ended = whole.run(*COMMANDS[name])
     assert ended.returncode == 0, ended.stderr
-    last = random.Random(f"calibrate:{seed}").randint(1, whole.made)
+    last = random.Random(f"{name}:{seed}").randint(1, whole.made)
     killed = prepared(tmp_path / "killed", last, vgo, monkeypatch)
-    assert killed.run(*words).returncode == -signal.SIGKILL
+    assert killed.run(*COMMANDS[name]).returncode == -signal.SIGKILL
     run = str(killed.kept.relative_to(killed.path))
     for command in SERVE:
         served = killed.run(*(word.replace("RUN", run) for word in command))
         assert served.returncode == 0, (last, command, served.stderr, served.stdout)
     assert killed.table == whole.table, last
     assert answer(killed) == answer(whole)
-    assert 0.15 < json.loads((killed.kept / "calibration.json").read_text())["low"] < 0.25
+    if name == "calibrate":
+        assert 0.15 < read(killed.kept, Calibration).low < 0.25
+        return
+    slow, full = (read(killed.kept / file, Profile) for file in ("", "beside.json"))
+    assert slow.complete and full.complete
+    for one, file in ((slow, "slow.json"), (full, "full.json")):
+        assert one.rates("cpu") == read(whole.path / file, Profile).rates("cpu")
 
 
 @pytest.mark.skipif("cpu" not in places(), reason="no writable cpu control group here")
