@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -14,6 +15,7 @@ class CodeMaps:
 
     def __init__(self, trace: SchedTrace, timelines: Timelines) -> None:
         """Sort them."""
+        self.at = functools.cache(self._at)
         self._timelines = timelines
         self._mapped: dict[int, list[Mapped]] = defaultdict(list)
         for one in trace.mapped:
@@ -26,6 +28,6 @@ class CodeMaps:
             parent = self._timelines.born[process].parent
             yield from self.of(self._timelines.processes.get(parent, parent))
 
-    def at(self, process: int, address: int) -> Mapped | None:
+    def _at(self, process: int, address: int) -> Mapped | None:
         """What lies at an address; None where nothing was seen to be mapped there."""
         return next((one for one in self.of(process) if one.start <= address < one.start + one.length), None)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from ...knowledge.time_states import QUEUES, TimeState
 from .code_maps import CodeMaps
-from .elf_symbols import function_at
-from .kernel_stack import FAULTS, TELLING, KernelStacks, call_of, interrupting, program_addresses
+from .kernel_stack import TELLING, KernelStacks
 from .open_files import OpenFiles
 from .perf_map import PerfMaps
+from .sampled_code import SampledCode
 from .sched_trace import Sampled, SchedTrace
 from .sysfs import cpu_numbers, text_of
 from .task_names import TaskNames
@@ -36,11 +36,11 @@ OF_FILES = frozenset(
 )
 """Calls whose first argument is an open file."""
 NUMBERS = Path("/usr/include/asm-generic/unistd.h"), Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
-ANONYMOUS, UNMAPPED = "//anon", "code of an unknown file"
-"""What a mapping of no file is called; what code is called whose mapping was not seen."""
 SIBLINGS = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 LEAST = 0.002
 """Of the window: what is shorter is kept with its state alone."""
+MOST_CALLERS = 40
+"""Functions that called others, those with most samples."""
 MOST_LENGTHS = 12
 """Episodes of each part whose length is kept, the longest ones."""
 
@@ -89,10 +89,12 @@ class OpenedRun(NamedTuple):
     """That is so; else any other CPU counts, since cores have one each, or the kernel does not tell which have more."""
     processes: Mapping[str, int] = MappingProxyType({})
     """Of other programs, by their names: their process numbers."""
+    under: Mapping[str, int] = MappingProxyType({})
+    """Samples of the program below a function that called what ran: known where code keeps frame pointers."""
 
     def text(self) -> str:
         """As a cell of a table."""
-        return json.dumps(self._replace(processes=dict(self.processes)), separators=(",", ":"))
+        return json.dumps(self._replace(processes={**self.processes}, under={**self.under}), separators=(",", ":"))
 
     @classmethod
     def read(cls, text: str) -> OpenedRun:
@@ -122,18 +124,22 @@ class Opener:
     """Where `sys` lies."""
 
     def __post_init__(self) -> None:
-        """Name the tasks."""
+        """Name the tasks, and what was sampled."""
+        self._code = SampledCode(self.stacks, self.made, self.maps)
         self._names = TaskNames(self.trace, self.timelines, self.files.commands)
 
     def opened(self, pieces: Sequence[ChargedTime], start: int, end: int, task: int) -> OpenedRun:
         """Open the pieces of a task's time from `start` to `end`."""
         lengths: dict[tuple[TimeState, TimeState, str, str], list[int]] = defaultdict(list)
         samples: Counter[tuple[str, str, str, str]] = Counter()
+        under: Counter[str] = Counter()
         for piece in pieces:
             via, what = self._via(piece), self._what(piece)
             lengths[piece.state, self._own(piece), what, via].append(piece.end - piece.start)
             if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
-                samples.update((what, via, *self._sampled(one)) for one in self._within(piece))
+                samples.update((what, via, *self._code.sampled(one)) for one in self._within(piece))
+            if piece.state is TimeState.ON_CPU:
+                under.update(name for one in self._within(piece) for name in self._code.callers(one))
         return OpenedRun(
             tuple(shortened(lengths, end - start)),
             tuple(CpuSamples(*key, count) for key, count in samples.most_common()),
@@ -142,6 +148,7 @@ class Opener:
             self._moves(task, start, end),
             *self._busy_beside(pieces),
             self._names.numbers(),
+            dict(under.most_common(MOST_CALLERS)),
         )
 
     def _own(self, piece: ChargedTime) -> TimeState:
@@ -193,7 +200,7 @@ class Opener:
         Empty where nothing was sampled or seen.
         """
         if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
-            counts = Counter(function for _, function in map(self._sampled, self._within(piece)))
+            counts = Counter(function for _, function in map(self._code.sampled, self._within(piece)))
             return counts.most_common(1)[0][0] if counts else ""
         return "" if piece.stretch is None else self._what(piece).removeprefix(f"{self._names.label(piece.task)}: ")
 
@@ -202,27 +209,6 @@ class Opener:
         first = bisect.bisect_left(there, piece.start, key=lambda one: one.at)
         last = bisect.bisect_left(there, piece.end, key=lambda one: one.at)
         return there[first:last]
-
-    def _sampled(self, one: Sampled) -> tuple[str, str]:
-        """What kind of work a sample shows, and the function."""
-        names = self.stacks.names(one.stack)
-        if not names:
-            return "user", self._function(one)
-        if any(map(interrupting, names)):
-            return "interrupt", next((name for name in names if "softirq" in name or "_rx" in name), names[0])
-        if (call := call_of(names)) == "page fault":
-            return "page_fault", next((name for name in names if name in FAULTS), names[0])
-        return "system", call or names[-1]
-
-    def _function(self, one: Sampled) -> str:
-        made = self.made.python_function(one.process, one.memory)
-        if made := made or self.made.name(one.process, program_addresses(one.stack)):
-            return made
-        address = next(program_addresses(one.stack), 0)
-        mapped = self.maps.at(one.process, address) if address else None
-        if mapped is None or mapped.path == ANONYMOUS:
-            return "code made at run time" if mapped else UNMAPPED
-        return f"{function_at(mapped.path, address - mapped.start + mapped.offset)} in {Path(mapped.path).name}"
 
     def _failed(self, start: int, end: int) -> dict[str, int]:
         calls = [one for one in self.trace.failed if one.task in self.timelines.tree and start <= one.at <= end]

@@ -8,6 +8,8 @@ import subprocess
 import pytest
 
 from vgo_agent.layers.probes.elf_symbols import SPINNING, UNNAMED, function_at, functions
+from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.tools.execution.launch import Launch
 
 WAITS = """
 static __attribute__((noinline)) void waits_for(volatile int *late) { while (*late) %s; }
@@ -50,3 +52,24 @@ def test_symbols_that_were_kept_in_the_file_or_beside_it_name_the_function(compi
     assert at in functions(stripped(program), beside.parents[1])
     assert at in functions(stripped(program, "--add-section", f".gnu_debugdata={within}"), program)
     assert at not in functions(stripped(program), program)
+
+
+CALLS = """
+static volatile long sum;
+static __attribute__((noinline)) void adds(long count) { sum += count; }
+static __attribute__((noinline)) void works(long count) { while (count--) adds(count); }
+static __attribute__((noinline)) void asks_for_it(void) { works(30000000); sum++; }
+int main(void) { asks_for_it(); return 0; }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
+def test_who_called_what_ran_is_told_of_code_with_frame_pointers(spawner, opened, tmp_path):
+    (tmp_path / "calls.c").write_text(CALLS)
+    words = ("-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", tmp_path / "calls")
+    subprocess.run(["gcc", *words, tmp_path / "calls.c"], check=True)
+    probe = opened("stacks")
+    assert spawner.run(Launch((str(tmp_path / "calls"),)), [probe]).exit_code == 0
+    run = OpenedRun.read(probe.split(None)["stacks.opened"])
+    worked = sum(one.samples for one in run.samples if one.function in ("adds in calls", "works in calls"))
+    assert worked > 0 and run.under["asks_for_it in calls"] >= 0.7 * worked  # a function sets its frame up first

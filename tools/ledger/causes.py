@@ -23,6 +23,8 @@ PartTold = tuple[FloatArray, dict[str, Any]]
 
 LEAST_SHARE = 0.05
 """Of the whole gap: a part with less is not named."""
+HALF = 0.5
+"""Of the gap, or of the time of fast runs."""
 MOST = 4
 """Parts of a state that are named, functions with few samples not counted."""
 
@@ -52,6 +54,8 @@ class LedgerCause(FiniteResult):
     """What their length says, if it says anything."""
     processes: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
     """Numbers of other programs, by the names that they have here, where each was one process in all runs."""
+    caller: str = Field(default="", exclude_if=is_empty)
+    """The function of the program below which most of the gap on a CPU lies, and less of the time of fast runs."""
     recognised: RecognisedFactor | None = Field(default=None, exclude_if=is_none)
     """What is known to look like this."""
 
@@ -63,7 +67,8 @@ class LedgerCause(FiniteResult):
     @property
     def words(self) -> str:
         """What it was, and what led there."""
-        said = "; ".join(filter(None, (self.via, self.what, self.timer)))
+        caller = f"most of the gap lies below {self.caller}" if self.caller else ""
+        said = "; ".join(filter(None, (self.via, self.what, self.timer, caller)))
         for name, number in self.processes.items():
             said = said.replace(name, f"{name[:-1]}, pid {number})", 1)
         return said
@@ -88,6 +93,8 @@ def causes(
         if abs(portion.gap_ms) >= LEAST_SHARE * abs(gap)
     ]
     large.sort(key=lambda one: -one.gap_interval.low)
+    if large and state in ON_CPU_KINDS:
+        large[0] = large[0].model_copy(update={"caller": _caller(opened, time_ms, slow, seed)})
     named = [one for one in large if not one.pooled][:MOST]
     return tuple(one for one in large if one.pooled or one in named)
 
@@ -125,8 +132,7 @@ def _of_functions(
     opened: Sequence[OpenedRun], state: str, slow: BoolArray, factors: Sequence[KnownFactor]
 ) -> Iterator[PartTold]:
     """A sample stands for as much of the exact time on a CPU as there are samples in the run."""
-    total = np.array([sum(part.ms for part in run.parts if part.state is TimeState.ON_CPU) for run in opened])
-    every = np.array([max(1, sum(one.samples for one in own_samples(run))) for run in opened])
+    ms_each = _ms_of_sample(opened)
     sampled = by_function(opened, lambda one: (one.kind, one.what, one.via))
     for (function, kind, what, via), counts in sorted(sampled.items()):
         if kind != state:
@@ -135,7 +141,7 @@ def _of_functions(
         words = f"{via} < {function}, {what}"
         part = PartSeen(state, words, np.empty(0), counts, [run.failed for run in opened], slow)
         yield (
-            total * counts / every,
+            ms_each * counts,
             {
                 "what": f"{function}{few}, {what}",
                 "via": via,
@@ -146,6 +152,28 @@ def _of_functions(
                 "recognised": recognised(part, factors),
             },
         )
+
+
+def _ms_of_sample(opened: Sequence[OpenedRun]) -> FloatArray:
+    total = np.array([sum(part.ms for part in run.parts if part.state is TimeState.ON_CPU) for run in opened])
+    each: FloatArray = total / [max(1, sum(one.samples for one in own_samples(run))) for run in opened]
+    return each
+
+
+def _caller(opened: Sequence[OpenedRun], time_ms: FloatArray, slow: BoolArray, seed: int) -> str:
+    """The function that surely has half of the gap on a CPU below it, and the least of the time of fast runs.
+
+    Empty where that is half of their time or more, as of a program's `main`, or where no callers are known.
+    """
+    ms_each = _ms_of_sample(opened)
+    total = ms_each * [sum(one.samples for one in own_samples(run)) for run in opened]
+    names = sorted(set[str]().union(*(run.under for run in opened)))
+    below = [ms_each * [run.under.get(name, 0) for run in opened] for name in names]
+    half = HALF * (total[slow].mean() - total[~slow].mean())
+    held = zip(names, below, portions(below, time_ms, slow, seed), strict=True)
+    found = [(ms[~slow].mean(), name) for name, ms, portion in held if portion.gap_interval.low >= half > 0]
+    least, name = min(found, default=(0.0, ""))
+    return name if least <= HALF * total[~slow].mean() else ""
 
 
 def _processes(opened: Sequence[OpenedRun], words: str) -> dict[str, int]:

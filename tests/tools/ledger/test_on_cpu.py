@@ -7,6 +7,7 @@ from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun, overlap
 from vgo_agent.layers.probes.region import FoundBy
 from vgo_agent.layers.probes.shared_lines import LineSamples, SharedLine
+from vgo_agent.tools.ledger.causes import causes
 from vgo_agent.tools.ledger.ledger import ledger_of_split
 from vgo_agent.tools.ledger.split import SplitRuns, by_function
 
@@ -122,6 +123,24 @@ def test_functions_with_few_samples_are_together_so_that_parts_add_up_and_first_
     assert first is not None and first.pooled and first.gap_interval.low > 10
     assert first.what.startswith("other functions in libmany.so (fewer than 20 samples each")
     assert sum(one.gap_ms for one in found.causes) == pytest.approx(found.shares.gap_ms, abs=3)
+
+
+def test_the_caller_is_named_below_which_the_gap_lies_not_one_that_calls_everything():
+    more, chance = 30.0 * SLOW, np.random.default_rng(5)
+    runs = [
+        OpenedRun(
+            (OpenedPart(TimeState.ON_CPU, TimeState.ON_CPU, "prog", "", 60 + more[at], 1, ()),),
+            tuple(CpuSamples("prog", "", "user", f"f{place} in p", int(60 + more[at]) // 3) for place in range(3)),
+            *({}, 0, 0, 0.0, True, {}),
+            {"main in p": int(60 + more[at]), "collects in p": int(more[at] + chance.integers(5)), "works in p": 50},
+        )
+        for at in range(RUNS)
+    ]
+    time = 60 + more + noise(2, 0.1)
+    found = causes(tuple(runs), "user", time, SLOW, (), seed=1)
+    assert found[0].caller == "collects in p" and "below collects in p" in found[0].words
+    everything = tuple(run._replace(under={"main in p": run.under["main in p"]}) for run in runs)
+    assert not causes(everything, "user", time, SLOW, (), seed=1)[0].caller
 
 
 def test_every_sample_of_the_program_is_counted_once():
