@@ -8,12 +8,13 @@ from contextlib import suppress
 
 from .sampler import SamplingProbe
 from .socket_names import SOCKET, SocketNames
+from .sysfs import read_once
 from .task_names import words_of
 
 EVERY_S = 0.015
 EPOLL, MOST_OF_EPOLL = "anon_inode:[eventpoll]", 3
 """What the kernel calls a set of files that are waited for together; so many of them are named, addresses first."""
-TARGET = re.compile(r"^tfd: +(\d+)", re.MULTILINE)
+TARGET = re.compile(r"^tfd: +(\d+) ", re.MULTILINE)
 """A file of such a set, in its fdinfo."""
 STANDARD = range(3)
 """Input, output and errors. Other numbers say nothing, and may be another one in each run."""
@@ -47,17 +48,16 @@ class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
             process = waiting.pop()
             with suppress(OSError):  # it has ended
                 folder = f"/proc/{process}"
-                with open(f"{folder}/cmdline", "rb") as file:
-                    if words := words_of(file.read()):
-                        self.commands[process] = words
+                if words := words_of(read_once(f"{folder}/cmdline") or b""):
+                    self.commands[process] = words
                 for number in os.listdir(f"{folder}/fd"):
                     found[process, int(number)] = link = os.readlink(f"{folder}/fd/{number}")
                     if link == EPOLL:
-                        with open(f"{folder}/fdinfo/{number}") as file:
-                            found[process, int(number)] += " ".join(TARGET.findall(file.read()))
+                        targets = TARGET.findall((read_once(f"{folder}/fdinfo/{number}") or b"").decode())
+                        found[process, int(number)] += " ".join(targets)
                 for task in os.listdir(f"{folder}/task"):
-                    with open(f"{folder}/task/{task}/children") as file:
-                        waiting += map(int, file.read().split())
+                    with open(f"{folder}/task/{task}/children", "rb", buffering=0) as file:
+                        waiting += map(int, file.readall().split())
         self._sockets.learn((process, link) for (process, _), link in found.items())
         return found
 
