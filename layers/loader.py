@@ -17,6 +17,7 @@ from .document import read_document
 from .probes.base import Parts, Probe
 from .probes.block import BlockProbe
 from .probes.bpf import BpfProbe
+from .probes.calls import open_calls
 from .probes.cgroup import open_cgroup
 from .probes.frequency import FrequencyProbe
 from .probes.gpu import GpuProbe
@@ -60,6 +61,7 @@ PROBES: dict[str, Callable[[Layer, Path], Probe]] = {
     "numa": open_numa,
     "mpi": MpiProbe,
     "ledger": LedgerProbe,
+    "calls": open_calls,
 }
 """The probes that a layer may name; each is opened with its layer and the root below which /proc and /sys lie."""
 SPEC = re.compile(r"(?P<where>.*?\.ya?ml|[^:/]*)(?::(?P<given>.*))?", re.DOTALL)

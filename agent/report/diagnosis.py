@@ -36,7 +36,7 @@ def document(evidence: Evidence) -> doc.Document:
             *mitigations.levels(evidence),
             *nodes.hosts(evidence),
             *_baseline(evidence),
-            *ledger.section(evidence.ledger, _bars(evidence)),
+            *ledger.section(evidence.ledger, _bars(evidence), run.subject),
             *factors.factor(evidence),
             *mitigations.suspected(evidence),
             *factors.classes(evidence),

@@ -9,13 +9,15 @@ from ...knowledge.states import read_states, state_words
 from ...layers.probes.part_events import BEGIN, END
 from ...layers.probes.region import BETWEEN_MARKS, FoundBy
 from ...tools.claim import WORDS
-from ...tools.document import Block, Facts, Figure, Listing, Note, Section, Table, TableColumn
+from ...tools.document import Block, Command, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
 from ...tools.ledger.shares import StateShare, VarianceShares, slow_runs
 from ...tools.ledger.split import SplitRuns
 from ...tools.statistics.values import FloatArray
+from ...tools.subject import Subject
 from ...tools.trial_results import CompareResult
+from ..again import again
 from .ledger_bars import drawn, ledger_bars
 from .numbers import number, percent
 
@@ -44,14 +46,15 @@ MARKS = (
     f"Let the program mark it, where it starts and stops its clock: write {BEGIN} and {END} to /proc/thread-self/comm "
     f'(shell: echo {BEGIN} > /proc/self/comm; C: prctl(PR_SET_NAME, "{BEGIN}")).'
 )
-INTERPRETER = re.compile("_PyEval_EvalFrame| in libpython3")
+INTERPRETER = re.compile("_PyEval_EvalFrame|( in |/)libpython3")
 PYTHON = "Which functions of Python these are is told with --layer stacks:python=true, of Python 3.12 or later."
+COUNTING = "More calls, or longer ones? Counted up to 1000 a run"
 
 
-def section(ledger: Ledger | None, bars: str = "") -> Iterator[Section]:
+def section(ledger: Ledger | None, bars: str = "", subject: Subject | None = None) -> Iterator[Section]:
     """The section of a report; none where no ledger was kept. `bars`: its picture for a terminal."""
     if ledger is not None:
-        yield Section("Where the milliseconds went", tuple(_blocks(ledger, bars)))
+        yield Section("Where the milliseconds went", (*_blocks(ledger, bars), *_counting(ledger, subject)))
 
 
 def ledger_text(split: SplitRuns, shares: VarianceShares) -> str:
@@ -157,6 +160,13 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
         yield Note(f"Runs in which stacks were kept spend another time {names}: that changed the program; left out.")
     if ledger.left_out:
         yield Note(f"{ledger.left_out} runs could not be split and are left out.")
+
+
+def _counting(ledger: Ledger, subject: Subject | None) -> Iterator[Block]:
+    """How to count the calls of the function that takes longer; not of an interpreter, which calls it all the time."""
+    spec = ledger.on_cpu.to_count if ledger.on_cpu else ""
+    if spec and subject is not None and not INTERPRETER.search(spec):
+        yield Command(again("measure", ("--ledger", "--layer", spec), subject), COUNTING)
 
 
 def _missed(ledger: Ledger) -> str:

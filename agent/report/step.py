@@ -135,7 +135,7 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
     found = stepped.ledger
     yield Note(stepped.distorted)
-    yield from ledger.section(found, _bars(stepped, found))
+    yield from ledger.section(found, _bars(stepped, found), subject)
     yield Note(NO_LEDGER if found is None and {STACKS, LEDGER} & set(profiled.layers) else "")
     if found is not None and any(f"{STACKS}.lanes" in row for row in stepped.rows):
         line = f"vgo-agent analyze {shlex.quote(str(stepped.folder))} --read-only --save trace.json"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 
-from ..wrapper import own_folder
 from .elf_symbols import functions
+from .gate import Gate
 from .kernel_stack import KernelStacks
 from .part_events import READING
 from .perf_ring import PerfRings, RingEvent
@@ -29,12 +28,8 @@ class ClockReadings:
 
     def __init__(self, root: Path) -> None:
         self._type = int((root / DEVICES).read_text())
-        self._following, self._undo = ExitStack(), ExitStack()
-        self._gate = Path(self._undo.enter_context(own_folder("gate"))) / "gate"
-        os.mkfifo(self._gate, 0o666)
-        # Open at both ends: nobody waits for the other to open it, and who waits when we have died reads its end.
-        self._opened = os.open(self._gate, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        self._undo.callback(os.close, self._opened)
+        self._following = ExitStack()
+        self.gate = Gate()
 
     @cached_property
     def _library(self) -> tuple[ctypes.Array[ctypes.c_char], list[int]]:
@@ -43,15 +38,8 @@ class ClockReadings:
         places = [function.start for function in functions(path) if function.name in CLOCKS]
         return ctypes.create_string_buffer(path.encode()), sorted(set(places))
 
-    def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """Let a program wait before its first instruction, until `follow` lets it go on.
-
-        Where it is started on another machine or in a container the gate is not there, and it does not wait.
-        """
-        return ("/bin/sh", "-c", '[ -p "$0" ] && read -r _ < "$0"; exec "$@"', str(self._gate), *argv)
-
     def follow(self, rings: PerfRings, task: int, watch: bool) -> int:
-        """Begin to `watch` a task that was started as `wrap` says, and let it go on, whatever stands between.
+        """Begin to `watch` a task that waits at the gate, and let it go on, whatever stands between.
 
         Return when, on CLOCK_MONOTONIC. Not with what the task starts: an inherited uprobe would make each of its forks
         fail.
@@ -63,18 +51,17 @@ class ClockReadings:
                 with suppress(OSError):  # it has ended
                     rings.follow(event, task, self._following)
         finally:
-            os.write(self._opened, b"\n")
+            self.gate.open()
         return time.monotonic_ns()
 
     def end(self) -> None:
         """Write no more; take back what let nobody go on."""
         self._following.close()
-        with suppress(BlockingIOError):
-            os.read(self._opened, 1)
+        self.gate.end()
 
     def close(self) -> None:
         """Remove the gate."""
-        self._undo.close()
+        self.gate.close()
 
 
 def spent_looking(samples: Iterable[Sampled], stacks: KernelStacks, start: float, end: float) -> int:

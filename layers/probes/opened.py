@@ -8,7 +8,7 @@ import functools
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -91,6 +91,8 @@ class OpenedRun(NamedTuple):
     """Of other programs, by their names: their process numbers."""
     under: Mapping[str, int] = MappingProxyType({})
     """Samples of the program below a function that called what ran: known where code keeps frame pointers."""
+    files: tuple[str, ...] = ()
+    """Paths of the programs and libraries that samples are in."""
 
     def text(self) -> str:
         """As a cell of a table."""
@@ -100,6 +102,7 @@ class OpenedRun(NamedTuple):
     def read(cls, text: str) -> OpenedRun:
         """Read such a cell."""
         parts, samples, *counts = json.loads(text)
+        counts[7:] = map(tuple, counts[7:])
         return cls(
             tuple(
                 OpenedPart(TimeState(state), TimeState(own), what, via, ms, episodes, tuple(longest))
@@ -149,6 +152,7 @@ class Opener:
             *self._busy_beside(pieces),
             self._names.numbers(),
             dict(under.most_common(MOST_CALLERS)),
+            self._files({function.rpartition(" in ")[2] for *_, function in samples}),
         )
 
     def _own(self, piece: ChargedTime) -> TimeState:
@@ -209,6 +213,11 @@ class Opener:
         first = bisect.bisect_left(there, piece.start, key=lambda one: one.at)
         last = bisect.bisect_left(there, piece.end, key=lambda one: one.at)
         return there[first:last]
+
+    def _files(self, names: Container[str]) -> tuple[str, ...]:
+        """Paths of files of these names that the program's processes mapped."""
+        own = {one.path for one in self.trace.mapped if one.process in self.timelines.tree}
+        return tuple(sorted(path for path in own if Path(path).name in names))
 
     def _failed(self, start: int, end: int) -> dict[str, int]:
         calls = [one for one in self.trace.failed if one.task in self.timelines.tree and start <= one.at <= end]

@@ -50,7 +50,7 @@ class RegionSearch:
 
     def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         """Let a program wait until its readings of the clock can be watched."""
-        return self._clock.wrap(argv) if self._clock else argv
+        return self._clock.gate.wrap(argv) if self._clock else argv
 
     def started(self, pid: int) -> int:
         """Watch when the program reads the clock, and let it go on; return when it could, 0 where nothing held it."""

@@ -41,8 +41,8 @@ class LineSharing(FiniteResult):
         goes = "the time goes with it" if self.grows else "no time surely goes with it"
         shares = f"{100 * self.slow:.2g} % of a slow run's samples, {100 * self.fast:.2g} % of a fast one's"
         return (
-            f"{self.short} in {listed(list(self.functions))}: {self._kind}. {shares}, are at an instruction that uses "
-            f"it or just after one while another CPU does; {goes}."
+            f"{self.short[0].upper()}{self.short[1:]} in {listed(list(self.functions))}: {self._kind}. "
+            f"{shares}, are at an instruction that uses it or just after one while another CPU does; {goes}."
         )
 
     @property
@@ -50,8 +50,8 @@ class LineSharing(FiniteResult):
         """A clause."""
         line = "a cache line of memory without a name" if self.where == UNNAMED else f"one cache line ({self.where})"
         if self.writers > 1:
-            return f"Threads on two CPUs write {line} at once"
-        return f"A thread writes {line} while another one uses it on another CPU"
+            return f"threads on two CPUs write {line} at once"
+        return f"a thread writes {line} while another one uses it on another CPU"
 
     @property
     def _kind(self) -> str:

@@ -15,7 +15,9 @@ from ..statistics.ranks import centred_ranks, ranks_of
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..verdict_words import listed
+from .busy_neighbour import BusyNeighbour, busy_neighbour
 from .counts import MOVES, CallCount, call_count, counts_of
+from .function_calls import CALLS, FunctionCalls, function_calls, layer_to_count
 from .line_sharing import LineSharing, line_sharing
 from .shares import MATERIAL, VarianceShares, slow_runs
 from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function
@@ -23,8 +25,7 @@ from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function
 LEAST = 0.1
 """Of what slow runs spend more: with so little left, the rest takes as long; an event has to grow by as much of it."""
 SLIGHT = 0.05
-"""Of the time of slow runs in a function: with less, fast ones hardly execute it. Of the time on a CPU: so little more
-of a busy neighbour does not matter."""
+"""Of the time of slow runs in a function: with less, fast ones hardly execute it."""
 CONTINUOUS = 1.5
 """The p95 over the p5 of times without levels, above which layout, caches or the clock hardly make them."""
 MixReading = Literal["other code", "concentrated", "unequal", "unclear", "alike", "few samples"]
@@ -39,15 +40,6 @@ class FunctionTime(FiniteResult):
     function: str
     slow_ms: float
     fast_ms: float
-
-
-class BusyNeighbour(FiniteResult):
-    """Share of the time on a CPU in which other programs had another CPU."""
-
-    same_core: bool
-    """That CPU is of the same core; else it is any other one."""
-    slow: float
-    fast: float
 
 
 class OnCpuEvidence(FiniteResult):
@@ -79,20 +71,24 @@ class OnCpuEvidence(FiniteResult):
     """Where the time surely goes with it."""
     lines: tuple[LineSharing, ...] = Field(default=(), exclude_if=is_empty)
     """Cache lines that threads share."""
+    calls: tuple[FunctionCalls, ...] = Field(default=(), exclude_if=is_empty)
+    """Of functions, where the layer `calls` counted them."""
+    to_count: str = Field(default="", exclude_if=is_empty)
+    """Spec of the layer that counts calls of the function that takes longer; empty where that would tell no more."""
 
     @property
     def sentence(self) -> str:
         """Say all of it."""
-        lines = (one.words for one in self.lines)
-        return " ".join(filter(None, (self._mix, self._more, *lines, self._beside, self._rest)))
+        beside = self.neighbour.words if self.neighbour else ""
+        calls, lines = (one.words for one in self.calls), (one.words for one in self.lines)
+        return " ".join(filter(None, (self._mix, self._more, *calls, *lines, beside, self._rest)))
 
     @property
     def short(self) -> str:
         """A clause for a verdict; empty where nothing can be said."""
         names = listed([one.function for one in self.functions])
-        shared = next((one.short for one in self.lines if one.grows), "")
-        if shared and self.reading != "other code" and not self._grown:
-            return shared[0].lower() + shared[1:]
+        if self.reading != "other code" and self._surest:
+            return self._surest
         match self.reading:
             case "other code":
                 return f"slow runs execute {names}, which fast ones hardly do"
@@ -103,11 +99,25 @@ class OnCpuEvidence(FiniteResult):
             case "alike" if self._grown:
                 return f"all functions alike, with more {listed(self._grown)}: more work"
             case "alike" if self.neighbour:
-                return f"all functions alike, while {self._other_cpu} is busy"
+                return f"all functions alike, while {self.neighbour.other_cpu} is busy"
             case "alike" if self.state == TimeState.USER:
                 likely = "most likely other work" if self._continuous else "layout or other work"
                 return f"all functions alike: {likely}, unproved"
         return ""
+
+    @property
+    def _surest(self) -> str:
+        """What tells more than functions do; empty where nothing does."""
+        clauses = [one.short for one in self.lines if one.grows]
+        if self.reading in ("concentrated", "alike"):
+            clauses += [one.short for one in self.calls if one.short]
+        return clauses[0] if clauses and not self._grown else ""
+
+    @property
+    def open(self) -> bool:
+        """Nothing tells yet whether slow runs do more."""
+        alike = self.state == TimeState.USER and self.reading in ("concentrated", "unequal", "alike")
+        return alike and not (self._grown or self.calls)
 
     @property
     def _grown(self) -> list[str]:
@@ -116,10 +126,6 @@ class OnCpuEvidence(FiniteResult):
     @property
     def _continuous(self) -> bool:
         return self.levels < 2 and self.ratio > CONTINUOUS
-
-    @property
-    def _other_cpu(self) -> str:
-        return f"another CPU{' of the core' if self.neighbour and self.neighbour.same_core else ''}"
 
     @property
     def _mix(self) -> str:
@@ -152,20 +158,11 @@ class OnCpuEvidence(FiniteResult):
         return f"With the time grow {grown}: more work." if grown else ""
 
     @property
-    def _beside(self) -> str:
-        if self.neighbour is None:
-            return ""
-        shares = f"{100 * self.neighbour.slow:.0f} % of it in slow runs, {100 * self.neighbour.fast:.0f} % in fast ones"
-        shared = f"cache, memory or clock{' or core' * self.neighbour.same_core}"
-        return (
-            f"The time goes with other programs on {self._other_cpu} meanwhile ({shares}): shared {shared}, unproved: "
-            "stop them, or keep them off."
-        )
-
-    @property
     def _rest(self) -> str:
-        told = self._grown or self.neighbour or any(one.grows for one in self.lines)
-        if self.reading != "alike" or told or self.state != TimeState.USER:
+        told = (
+            self._grown or self.neighbour or any(one.grows for one in self.lines) or any(one.more for one in self.calls)
+        )
+        if self.reading != "alike" or told or self.neighbour or self.state != TimeState.USER:
             return ""
         if self._continuous:
             return (
@@ -200,7 +197,7 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
     known = names != [OTHERS]
     reading = _reading(test, more, one.gap_ms, float(time_ms[slow].mean())) if known else "few samples"
     new = [each for each in more if each.fast_ms <= SLIGHT * each.slow_ms]
-    return OnCpuEvidence(
+    found = OnCpuEvidence(
         state=one.state,
         gap_ms=one.gap_ms,
         samples=int(counts.sum()),
@@ -213,9 +210,12 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
         longer=tuple(state.value for state in OF_WORK if state in held and state != one.state),
         levels=len(describe(whole).modes),
         ratio=float(high / low) if low > 0 else 1.0,
-        neighbour=_neighbour(split, slow, whole, seed),
+        neighbour=busy_neighbour(split, slow, whole, seed),
         lines=line_sharing(split, slow, time_ms, seed) if one.state == TimeState.USER else (),
+        calls=function_calls(split, slow, time_ms, seed) if one.state == TimeState.USER else (),
     )
+    most = more[0].function if more else names[int(counts.sum(axis=0).argmax())]
+    return found.model_copy(update={"to_count": layer_to_count(split, most)}) if found.open else found
 
 
 def _functions(split: SplitRuns, state: str) -> tuple[list[str], FloatArray]:
@@ -257,7 +257,9 @@ def _events(split: SplitRuns, slow: BoolArray, time_ms: FloatArray, seed: int) -
     Not moves to another CPU: a run that lasts longer has more of them whatever it does.
     """
     counts = {**counts_of(split.opened), **split.events}
-    named = {what: each for what, each in counts.items() if what != MOVES and np.ptp(each)}
+    named = {
+        what: each for what, each in counts.items() if what != MOVES and not what.startswith(CALLS) and np.ptp(each)
+    }
     if not named:
         return ()
     found, p_values = going_with(ranks_of(time_ms), centred_ranks(np.array([*named.values()]).T), seed)
@@ -266,14 +268,3 @@ def _events(split: SplitRuns, slow: BoolArray, time_ms: FloatArray, seed: int) -
     grown = time_ms[slow].mean() / time_ms[~slow].mean() - 1
     kept = [one for one in means if one.slow - one.fast >= max(1.0, LEAST * grown * one.fast)]
     return tuple(sorted(kept, key=lambda one: one.fast - one.slow))
-
-
-def _neighbour(split: SplitRuns, slow: BoolArray, whole: FloatArray, seed: int) -> BusyNeighbour | None:
-    beside = np.array([run.beside_ms for run in split.opened])
-    share = np.divide(beside, whole, out=np.zeros_like(whole), where=whole > 0)
-    (found,), (p_value,) = going_with(ranks_of(whole), ranks_of(share)[:, None], seed)
-    slow_share, fast_share = float(share[slow].mean()), float(share[~slow].mean())
-    if found <= 0 or p_value > ALPHA or slow_share - fast_share < SLIGHT:
-        return None
-    same = all(run.same_core for run in split.opened)
-    return BusyNeighbour(same_core=same, slow=slow_share, fast=fast_share)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.layers.test_region import compiled
 from vgo_agent.agent.cli import main
 from vgo_agent.layers.loader import find_layer, open_probe
 
@@ -113,6 +114,43 @@ def computing(vgo, program: Path):
     asked = vgo("ask", answer["run_dir"], "where did the time go?")
     assert asked.returncode == 0, asked.stderr
     return answer["ledger"], f"{(program.parent / 'page.html').read_text()} {' '.join(asked.stdout.split())}"
+
+
+CALLS = """
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <time.h>
+__attribute__((noinline)) void work(void) { for (volatile int i = 0; i < 2000000; i++); }
+static double ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e3 * now.tv_sec + now.tv_nsec / 1e6;
+}
+int main(void) {
+    FILE *file = fopen("count", "a");
+    fputc('x', file);
+    int calls = ftell(file) % 3 ? 10 : 30;
+    fclose(file);
+    prctl(PR_SET_NAME, "vgo:begin");
+    double start = ms();
+    while (calls--) work();
+    double took = ms() - start;
+    prctl(PR_SET_NAME, "vgo:end");
+    printf("time_ms: %f\\n", took);
+    return 0;
+}
+"""
+
+
+def test_more_calls_of_a_function_are_told_to_be_more_work(vgo, tmp_path, stacks) -> None:
+    program = compiled(tmp_path, CALLS)
+    words = ("--metric", "time_ms: ([0-9.]+)", "--unit", "ms", "--runs", "15")
+    done = vgo("measure", "--ledger", "--layer", f"calls:function=work,binary={program}", *words, "--json", program)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["ledger"]["on_cpu"]
+    (calls,) = found["calls"]
+    assert calls["function"] == "work" and 10 <= calls["fast"] < calls["slow"] <= 30 and calls["more"]
+    assert "to_count" not in found
 
 
 def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> None:

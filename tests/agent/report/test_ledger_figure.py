@@ -2,13 +2,15 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.report.flame_figure import flame_picture
-from vgo_agent.agent.report.ledger import ledger_text
+from vgo_agent.agent.report.ledger import ledger_text, section
 from vgo_agent.agent.report.ledger_bars import HEIGHT, WIDTH, ledger_bars
 from vgo_agent.agent.report.ledger_figure import ledger_picture
 from vgo_agent.agent.report.timeline_figure import timeline_picture
@@ -16,12 +18,15 @@ from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun
 from vgo_agent.layers.probes.region import FoundBy
+from vgo_agent.tools.document import Command
 from vgo_agent.tools.ledger.flame import flame_frames, flame_stacks, folded
+from vgo_agent.tools.ledger.ledger import ledger_of_split
 from vgo_agent.tools.ledger.run_timeline import TypicalRun, in_cells
 from vgo_agent.tools.ledger.shares import shares, slow_runs
 from vgo_agent.tools.ledger.split import SplitRuns
 from vgo_agent.tools.ledger.trace_events import THREADS, trace_file
 from vgo_agent.tools.ledger.typical import typical_runs
+from vgo_agent.tools.subject import Subject
 
 
 @settings(deadline=None, max_examples=15)
@@ -120,3 +125,23 @@ def test_a_flame_graph_is_as_wide_as_the_slow_run():
     assert "on a CPU, in the program;a;f 3.000 3.000" in lines
     assert "waiting for a socket;a waits in recvfrom, for b;asleep by a timer;b: nanosleep 1.000 5.000" in lines
     assert "+4" in flame_picture(stacks)
+
+
+@pytest.mark.parametrize(
+    ("function", "library"), [("work", "/opt/prog"), ("_PyEval_Vector", "/lib/libpython3.11.so.1")]
+)
+def test_the_line_that_counts_calls_of_a_function_is_given_but_of_an_interpreter(function, library):
+    time = np.array([60.0] * 8 + [95.0] * 8) + np.arange(16) / 10
+    samples = [(CpuSamples("a", "", "user", f"{function} in {Path(library).name}", int(ms)),) for ms in time]
+    opened = tuple(
+        OpenedRun(
+            (OpenedPart(TimeState.ON_CPU, TimeState.ON_CPU, "a", "", ms, 1, ()),), one, {}, 0, 0, files=(library,)
+        )
+        for ms, one in zip(time.tolist(), samples, strict=True)
+    )
+    split = SplitRuns(time, {"user": time}, opened, found_by=FoundBy.RUN, fits=True, left_out=0)
+    subject = Subject(command=("./a", "x y"), argv=("/a",), directory="/", metric="t: (.*)", unit="ms")
+    (shown,) = section(ledger_of_split("stacks", split, 1), subject=subject)
+    lines = [block.text for block in shown.blocks if isinstance(block, Command)]
+    counts = f"--layer calls:function={function},binary={library} --metric 't: (.*)' --unit ms -- ./a 'x y'"
+    assert lines == ([] if "libpython" in library else [f"vgo-agent measure --ledger {counts}"])

@@ -16,7 +16,7 @@ SLOW = np.arange(RUNS) % 3 == 0
 F, G = "f in prog", "g in libg.so"
 
 
-def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True, lines=()):
+def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True, lines=(), calls=None, files=()):
     """The ledger of runs that are on a CPU alone, `ms` (runs,) in each function, sampled at 1 kHz."""
     chance = np.random.default_rng(seed)
     time = np.sum(list(ms.values()), axis=0)
@@ -29,10 +29,12 @@ def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True, l
             int(time[at]),
             0.0 if beside is None else float(beside[at] * time[at]),
             same_core,
+            files=files,
         )
         for at in range(RUNS)
     )
     events = {} if faults is None else {"minor_faults": np.asarray(faults, dtype=np.float64)}
+    events |= {} if calls is None else {"calls.f": np.asarray(calls, dtype=np.float64)}
     split = SplitRuns(
         time, {"user": time}, opened, found_by=FoundBy.RUN, fits=True, left_out=0, lines=lines, events=events
     )
@@ -113,6 +115,25 @@ def test_a_shared_cache_line_is_named_and_is_the_reason_only_where_slow_runs_hav
     assert ("pin_to_cpu" in found.sentence) == everywhere
     few = tuple(run._replace(samples=2000) for run in lines)
     assert not told(ms={F: 60 + 60 * SLOW + noise(1)}, lines=few).lines
+
+
+def test_of_calls_that_were_counted_more_and_as_many_are_told_apart_and_else_nothing_is_said():
+    ms = {F: 60 + 60 * SLOW + noise(1)}
+    more = told(ms=ms, calls=20 + 20 * SLOW)
+    assert more.calls[0].more and "f is called 40 times a slow run, 20 a fast one: more work" in more.sentence
+    assert more.short == "slow runs call f more often" and "unproved" not in more.sentence
+    alike = told(ms=ms, calls=np.full(RUNS, 20))
+    assert alike.calls[0].alike and alike.short == "f is called as often, and each call takes longer"
+    unsure = told(ms=ms, calls=np.round(20 + noise(4, 8)))
+    assert not (unsure.calls[0].more or unsure.calls[0].alike) and "more work" not in unsure.sentence
+
+
+def test_what_would_count_the_calls_is_told_where_nothing_tells_more_work_and_the_function_has_a_symbol():
+    ms, files = {F: 60 + 60 * SLOW + noise(1), G: 20 + noise(2)}, ("/opt/prog", "/lib/libg.so")
+    assert told(ms=ms, files=files).to_count == "calls:function=f,binary=/opt/prog"
+    assert not told(ms=ms).to_count and not told(ms=ms, files=files, calls=20 + SLOW).to_count
+    assert not told(ms={"code without a symbol in prog": ms[F]}, files=files).to_count
+    assert not told(ms=ms, files=files, faults=300 + 300 * SLOW).to_count
 
 
 def test_functions_with_few_samples_are_together_so_that_parts_add_up_and_first_where_they_hold_the_gap():
