@@ -50,8 +50,8 @@ def functions(*argv: str, layer: str = "stacks") -> set[str]:
     """What a run of a program was sampled in; the map that it leaves is removed."""
     probe, before = open_probe(find_layer(layer)), set(Path("/tmp").glob("perf-*.map"))
     try:
-        if probe.absent():
-            pytest.skip(next(iter(probe.absent().values())))
+        if why := probe.absent().get("stacks.on_cpu_ms"):
+            pytest.skip(why)
         command = probe.wrap(SpawnCommand(argv, dict(os.environ)))
         with Spawner() as spawner:
             run = spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True)
