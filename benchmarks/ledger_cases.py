@@ -77,7 +77,7 @@ KNOWN: Mapping[str, Known] = {
             fork-storm | queue_own queue_others | behind python
             lock-convoy | system user | futex|lock_convoy
             noise | user | _PyEval_EvalFrameDefault|perf_counter|clock
-            oversubscribed | queue_own user | behind exe|libgomp
+            oversubscribed | queue_own user | behind (exe|oversubscribed)|libgomp
             shootdowns | interrupt user | flush_tlb|call_function|compute|main
             sync-writes | disk | fdatasync.*/sync-writes/
             busy-disk | disk | fdatasync.*/busy-disk/

@@ -83,14 +83,12 @@ def causes(
     seed: int,
 ) -> tuple[LedgerCause, ...]:
     """The parts of a state, those that surely hold most of the gap first; `factors` are recognised in them."""
-    gap = time_ms[slow].mean() - time_ms[~slow].mean()
+    least = LEAST_SHARE * abs(_gap(time_ms, slow))
     parts = _of_functions if state in ON_CPU_KINDS else _of_parts
-    made = list(parts(opened, state, slow, tuple(factors)))
+    made = [one for one in parts(opened, state, slow, tuple(factors)) if abs(_gap(one[0], slow)) >= least]
     held = portions([ms for ms, _ in made], time_ms, slow, seed)
     large = [
-        LedgerCause(state=state, **told, **portion._asdict())
-        for (_, told), portion in zip(made, held, strict=True)
-        if abs(portion.gap_ms) >= LEAST_SHARE * abs(gap)
+        LedgerCause(state=state, **told, **portion._asdict()) for (_, told), portion in zip(made, held, strict=True)
     ]
     large.sort(key=lambda one: -one.gap_interval.low)
     if large and state in ON_CPU_KINDS:
@@ -154,6 +152,10 @@ def _of_functions(
         )
 
 
+def _gap(ms: FloatArray, slow: BoolArray) -> float:
+    return float(ms[slow].mean() - ms[~slow].mean())
+
+
 def _ms_of_sample(opened: Sequence[OpenedRun]) -> FloatArray:
     total = np.array([sum(part.ms for part in run.parts if part.state is TimeState.ON_CPU) for run in opened])
     each: FloatArray = total / [max(1, sum(one.samples for one in own_samples(run))) for run in opened]
@@ -167,11 +169,11 @@ def _caller(opened: Sequence[OpenedRun], time_ms: FloatArray, slow: BoolArray, s
     """
     ms_each = _ms_of_sample(opened)
     total = ms_each * [sum(one.samples for one in own_samples(run)) for run in opened]
-    names = sorted(set[str]().union(*(run.under for run in opened)))
-    below = [ms_each * [run.under.get(name, 0) for run in opened] for name in names]
-    half = HALF * (total[slow].mean() - total[~slow].mean())
-    held = zip(names, below, portions(below, time_ms, slow, seed), strict=True)
-    found = [(ms[~slow].mean(), name) for name, ms, portion in held if portion.gap_interval.low >= half > 0]
+    names, half = sorted(set[str]().union(*(run.under for run in opened))), HALF * _gap(total, slow)
+    each = {name: ms_each * [run.under.get(name, 0) for run in opened] for name in names}
+    below = {name: ms for name, ms in each.items() if _gap(ms, slow) >= half > 0}
+    held = zip(below.items(), portions([*below.values()], time_ms, slow, seed), strict=True)
+    found = [(ms[~slow].mean(), name) for (name, ms), portion in held if portion.gap_interval.low >= half]
     least, name = min(found, default=(0.0, ""))
     return name if least <= HALF * total[~slow].mean() else ""
 
