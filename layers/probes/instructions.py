@@ -84,25 +84,20 @@ def touched(path: str, function: Function, offset: int, registers: Sequence[int]
     memory is left out if it changed a register of its address. What either reads and a later one, before any jump,
     writes at the same place is written.
     """
-    code = _decoded(path, function)
-    at = bisect.bisect_right(code, offset, key=lambda one: one.offset) if offset else 0
-    if at < len(code) and offset in (0, code[at - 1].offset):
+    before, ahead = _near(path, function, offset)
+    if ahead:
         start = registers[IP] - offset
-        near = [*_evaluated(code[at], registers, start, frozenset()), *_before(code, at, registers, start)]
-        written = {one.address: one.locked for one in _ahead(code[at:], registers, start) if one.writes}
+        near = list(_evaluated(ahead[0], registers, start, frozenset()))
+        near += _evaluated(before, registers, start, before.sets) if before else ()
+        written = {one.address: one.locked for one in _ahead(ahead, registers, start) if one.writes}
         for one in near:
             again = one.address in written
             yield one._replace(writes=one.writes or again, locked=one.locked or written.get(one.address, False))
 
 
-def _before(code: Sequence[Instruction], at: int, registers: Sequence[int], start: int) -> Iterator[Touched]:
-    if at and not code[at - 1].jumps:
-        yield from _evaluated(code[at - 1], registers, start, code[at - 1].sets)
-
-
 def _ahead(code: Sequence[Instruction], registers: Sequence[int], start: int) -> Iterator[Touched]:
     changed = frozenset[int]()
-    for one in code[:AHEAD]:
+    for one in code:
         yield from _evaluated(one, registers, start, changed)
         if one.jumps:
             return
@@ -119,28 +114,49 @@ def _evaluated(one: Instruction, registers: Sequence[int], start: int, changed: 
 
 
 @functools.lru_cache(1 << 10)
-def _decoded(path: str, function: Function) -> tuple[Instruction, ...]:
-    """The instructions of a function; none where it is large or its file cannot be read."""
+def _code(path: str, function: Function) -> tuple[bytes, tuple[int, ...]]:
+    """A function and where its instructions begin; nothing where it is large or its file cannot be read."""
     if not 0 < function.size <= LARGEST:
-        return ()
+        return b"", ()
     try:
         with open(path, "rb") as file:
             file.seek(function.start)
             code = file.read(function.size)
     except OSError:
-        return ()
+        return b"", ()
+    return code, tuple(address for address, *_ in _decoder(detail=False).disasm_lite(code, 0))
+
+
+@functools.lru_cache(1 << 14)
+def _near(path: str, function: Function, offset: int) -> tuple[Instruction | None, tuple[Instruction, ...]]:
+    """The instruction before an offset in a function, if it does not jump, and those from there on."""
+    code, begins = _code(path, function)
+    at = bisect.bisect_left(begins, offset)
+    if begins[at : at + 1] != (offset,):
+        return None, ()
+    first = begins[max(0, at - 1)]
+    found = tuple(map(_instruction, _decoder(detail=True).disasm(code[first:], first, AHEAD + 1)))
+    before = found[0] if at and not found[0].jumps else None
+    return before, found[min(at, 1) :]
+
+
+@functools.cache
+def _decoder(detail: bool) -> Any:
     capstone: Any = import_module("capstone")
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    decoder.detail = True
-    jumps = {capstone.CS_GRP_JUMP, capstone.CS_GRP_CALL, capstone.CS_GRP_RET, capstone.CS_GRP_INT}
-    return tuple(
-        Instruction(
-            one.address + one.size,
-            () if jumps & set(one.groups) or NO_ACCESS.match(one.mnemonic) else tuple(_accesses(capstone, one)),
-            frozenset(map(_place, map(one.reg_name, one.regs_access()[1]))) - {-1},
-            bool(jumps & set(one.groups)),
-        )
-        for one in decoder.disasm(code, 0)
+    decoder.detail = detail
+    return decoder
+
+
+def _instruction(one: Any) -> Instruction:
+    capstone: Any = import_module("capstone")
+    groups = {capstone.CS_GRP_JUMP, capstone.CS_GRP_CALL, capstone.CS_GRP_RET, capstone.CS_GRP_INT}
+    jumps = bool(groups & set(one.groups))
+    return Instruction(
+        one.address + one.size,
+        () if jumps or NO_ACCESS.match(one.mnemonic) else tuple(_accesses(capstone, one)),
+        frozenset(map(_place, map(one.reg_name, one.regs_access()[1]))) - {-1},
+        jumps,
     )
 
 
