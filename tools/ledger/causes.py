@@ -67,7 +67,7 @@ class LedgerCause(FiniteResult):
     @property
     def words(self) -> str:
         """What it was, and what led there."""
-        caller = f"most of the gap lies below {self.caller}" if self.caller else ""
+        caller = f"most of the gap on a CPU lies below {self.caller}" if self.caller else ""
         said = "; ".join(filter(None, (self.via, self.what, self.timer, caller)))
         for name, number in self.processes.items():
             said = said.replace(name, f"{name[:-1]}, pid {number})", 1)
@@ -91,7 +91,7 @@ def causes(
         LedgerCause(state=state, **told, **portion._asdict()) for (_, told), portion in zip(made, held, strict=True)
     ]
     large.sort(key=lambda one: -one.gap_interval.low)
-    if large and state in ON_CPU_KINDS:
+    if large and state in ON_CPU_KINDS and state != TimeState.INTERRUPT:
         large[0] = large[0].model_copy(update={"caller": _caller(opened, time_ms, slow, seed)})
     named = [one for one in large if not one.pooled][:MOST]
     return tuple(one for one in large if one.pooled or one in named)
@@ -169,11 +169,11 @@ def _caller(opened: Sequence[OpenedRun], time_ms: FloatArray, slow: BoolArray, s
     """
     ms_each = _ms_of_sample(opened)
     total = ms_each * [sum(one.samples for one in own_samples(run)) for run in opened]
-    names, half = sorted(set[str]().union(*(run.under for run in opened))), HALF * _gap(total, slow)
+    names = sorted(set[str]().union(*(run.under for run in opened)))
     each = {name: ms_each * [run.under.get(name, 0) for run in opened] for name in names}
-    below = {name: ms for name, ms in each.items() if _gap(ms, slow) >= half > 0}
-    held = zip(below.items(), portions([*below.values()], time_ms, slow, seed), strict=True)
-    found = [(ms[~slow].mean(), name) for (name, ms), portion in held if portion.gap_interval.low >= half]
+    more = {name: ms - HALF * total for name, ms in each.items() if _gap(ms, slow) > HALF * _gap(total, slow) > 0}
+    held = zip(more, portions([*more.values()], time_ms, slow, seed), strict=True)
+    found = [(each[name][~slow].mean(), name) for name, portion in held if portion.gap_interval.low > 0]
     least, name = min(found, default=(0.0, ""))
     return name if least <= HALF * total[~slow].mean() else ""
 
