@@ -99,7 +99,7 @@ class CallsProbe(SamplingProbe[int]):
                 if not self._stopped:
                     self._counter.follow(pid)
         finally:
-            self._gate.open()
+            self.held_until_ns = self._gate.open()
         super().started(pid)
 
     def read(self, pid: int) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -51,8 +50,8 @@ class ClockReadings:
                 with suppress(OSError):  # it has ended
                     rings.follow(event, task, self._following)
         finally:
-            self.gate.open()
-        return time.monotonic_ns()
+            opened_ns = self.gate.open()
+        return opened_ns
 
     def end(self) -> None:
         """Write no more; take back what let nobody go on."""

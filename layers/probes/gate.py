@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -28,9 +29,10 @@ class Gate:
         """
         return ("/bin/sh", "-c", '[ -p "$0" ] && read -r _ < "$0"; exec "$@"', str(self._path), *argv)
 
-    def open(self) -> None:
-        """Let one program go on."""
+    def open(self) -> int:
+        """Let one program go on; return when, on CLOCK_MONOTONIC."""
         os.write(self._opened, b"\n")
+        return time.monotonic_ns()
 
     def end(self) -> None:
         """Take back what let nobody go on."""
