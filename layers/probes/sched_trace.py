@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import struct
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ..pid_namespace import pid_namespace
 from .instructions import GENERAL_REGISTERS, NAMES, operands_unknown
 from .part_events import MARK, MARKED, PART, TIMES, Mark, part_events
 from .perf_open import SOFTWARE, TRACEPOINT
@@ -43,8 +43,8 @@ NAME = "16s"
 """How a task's name lies in an event."""
 NO_REGISTERS, WIDE_REGISTERS = bytes(8), (2).to_bytes(8, "little")
 """What stands before registers of 64 bits: PERF_SAMPLE_REGS_ABI_64."""
-FIRST_PID_NAMESPACE, NO_NUMBER = 0xEFFFFFFC, (1 << 32) - 1
-"""PROC_PID_INIT_INO, the inode of that namespace; the number of a task that has ended."""
+NO_NUMBER = (1 << 32) - 1
+"""Of a task that has ended."""
 FIRST_ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}
 """Mask of the register that holds the first argument of a system call, as linux/asm/perf_regs.h counts them."""
 RECORD, HEADER, MAPPING = struct.Struct("=IHH"), struct.Struct("=QIIQI"), struct.Struct("=IIQQQ")
@@ -203,7 +203,7 @@ class SchedRings:
         self._waking = fields(formats[WAKING], common_flags="B", common_pid="i", pid="i")
         self._fork = fields(formats[FORK], common_pid="i", child_pid="i")
         # What a tracepoint says of tasks is numbered as on the whole machine, what records say as in our namespace.
-        self._nested = os.stat("/proc/self/ns/pid").st_ino != FIRST_PID_NAMESPACE
+        self._nested = pid_namespace() != 0
         self._own_numbers: dict[int, int] = {}
         if stacks:
             self._failed = fields(formats[FAILED], id="q", ret="q")

@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.reading import read_layer
 from vgo_agent.layers.schema import Layer
 from vgo_agent.layers.trust import trust
+from vgo_agent.layers.wrapper import own_folder
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.judge import judge
 from vgo_agent.tools.execution.launch import Launch, Run
@@ -246,3 +248,29 @@ def test_the_folder_that_a_killed_agent_left_is_removed(tmp_path):
     left = Path(done.stdout.strip())
     assert left.parent == tmp_path and left.is_dir()
     assert stale_folders(tmp_path) == (left,)
+
+
+IN_A_CONTAINER = """
+import os, sys
+import tempfile
+from pathlib import Path
+from vgo_agent.layers.wrapper import own_folder
+from vgo_agent.tools.mitigation.owned_folder import stale_folders
+with own_folder('inner'):
+    print(len(stale_folders(Path(sys.argv[1]))), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a PID namespace")
+def test_a_folder_of_who_lives_in_another_container_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    argv = ("unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", IN_A_CONTAINER, str(tmp_path))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with own_folder("outer") as ours, subprocess.Popen(argv, env=environment, text=True, stdin=-1, stdout=-1) as inside:
+        assert inside.stdout is not None and inside.stdout.readline() == "0\n", "it takes us for dead"
+        (theirs,) = (path for path in tmp_path.iterdir() if str(path) != ours)
+        assert stale_folders(tmp_path) == ()
+        inside.communicate()
+        assert stale_folders(tmp_path) == (theirs,)

@@ -39,7 +39,7 @@ PATIENCE_S, PAUSE_S = 60.0, 0.01
 
 
 def main(agent: int, start: int, folder: str) -> None:
-    """Guard one agent; `start` is field 22 of its /proc/PID/stat."""
+    """Guard one agent; `start` is as `Owner` has it."""
     outlive()
     wait_for_end(agent, start)
     end_run(agent, start)

@@ -51,8 +51,12 @@ class JournalEntry(Frozen):
 
     @property
     def left_behind(self) -> bool:
-        """Nobody else will put it back: its process is dead, or the machine has booted since."""
-        return self.boot_id != boot_id() or not Owner(self.pid, self.start).alive
+        """Nobody else will put it back: its process is dead, or the machine has booted since.
+
+        Of a process in another container only its lock on the journal tells that it lives.
+        """
+        owner = Owner(self.pid, self.start)
+        return self.boot_id != boot_id() or owner.elsewhere or not owner.alive
 
 
 def new_entry(mitigation: str, groups: tuple[SavedKnob, ...], root: Path) -> JournalEntry:

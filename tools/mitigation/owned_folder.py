@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
+from ...layers.pid_namespace import NAMESPACE, pid_namespace
 from ..execution.tree import DEAD, stat
 
 
@@ -21,13 +22,29 @@ class Owner(NamedTuple):
 
     pid: int
     start: int
-    """Field 22 of /proc/PID/stat: clock ticks after boot."""
+    """Field 22 of /proc/PID/stat, clock ticks after boot, and NAMESPACE times the inode of its PID namespace."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """It is in another PID namespace, where its number means another process."""
+        return self.start // NAMESPACE != pid_namespace()
 
     @property
     def alive(self) -> bool:
-        """A zombie counts as dead: it can put nothing back."""
+        """A zombie counts as dead: it can put nothing back. One elsewhere is alive as far as can be seen from here."""
+        if self.elsewhere:
+            return pid_namespace() != 0 or _inhabited(self.start // NAMESPACE)
         fields = stat(self.pid)
-        return bool(fields) and int(fields[19]) == self.start and fields[0] not in DEAD
+        return bool(fields) and begun(self.pid) == self.start and fields[0] not in DEAD
+
+
+def _inhabited(namespace: int) -> bool:
+    """Tell whether a process is in a PID namespace below our own."""
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if os.stat(f"/proc/{pid}/ns/pid").st_ino == namespace:
+                return True
+    return False
 
 
 def this_process() -> Owner:
@@ -37,9 +54,9 @@ def this_process() -> Owner:
 
 
 def begun(pid: int) -> int:
-    """Return when a process began, field 22 of its stat file; 0 where there is none."""
+    """Return when a process of our PID namespace began, as `Owner` has it; 0 where there is none."""
     fields = stat(pid)
-    return int(fields[19]) if fields else 0
+    return int(fields[19]) + pid_namespace() * NAMESPACE if fields else 0
 
 
 def boot_id() -> str:
