@@ -51,13 +51,15 @@ class LedgerMark(Frozen):
     timer_ms: tuple[float, float] | None = None
     """Nearly all of its long episodes last between these."""
     back_off_ms: tuple[float, ...] = ()
-    """Nearly all of its episodes are as long as one of these, and several of these are there."""
+    """Nearly all of its episodes are as long as one of these, and of these several that follow each other are there."""
     least_ms: float = 0.0
     """Its long episodes last so long in the median."""
     fails: tuple[str, ...] = ()
     """It comes as often, run by run, as one of these calls fails, `fcntl EAGAIN`; `*` stands for any text."""
     as_often: bool = False
     """Slow runs have as many episodes as fast ones: each lasts longer."""
+    threads: bool = False
+    """In most runs several threads of one process had a CPU."""
 
     @property
     def criteria(self) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...knowledge.states import read_states, state_words
+from ...knowledge.time_states import ON_CPU_KINDS, TimeState
 from ...layers.probes.part_events import BEGIN, END
 from ...layers.probes.region import BETWEEN_MARKS, FoundBy
 from ...tools.claim import WORDS
@@ -23,6 +24,8 @@ from .numbers import number, percent
 
 LEAST_SHARE, LEAST_TIME = 0.005, 0.01
 """Of the variance and of the time: a state with less of both is not listed."""
+LEAST_REST = 0.02
+"""Of the gap: with less, the other parts of a state are not told."""
 
 TIMELINE = (
     "A slow and a fast run, of each class the one nearest to its median. Where the time went: each wait replaced by "
@@ -114,7 +117,7 @@ def gained(compared: CompareResult | None) -> Iterator[Section]:
         if abs(one.gain.ms) >= LEAST_SHARE * abs(gain.total.ms) or one.baseline_ms >= LEAST_TIME * whole_ms
     ]
     last = ("the outcome", "", "", "", "", gain.total.words)
-    head = ("state", "acted on", TableColumn("baseline", "ms", 3), TableColumn("mitigated", "ms", 3))
+    head = ("state", "acted on", TableColumn("baseline, ms", digits=3), TableColumn("mitigated, ms", digits=3))
     yield Section(
         "Where the gain lies" if compared.gained else "Time of both arms by state",
         (
@@ -147,19 +150,21 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     for state in dict.fromkeys((*(one.state for one in ledger.causes), *told)):
         causes = [one for one in ledger.causes if one.state == state]
         known = dict.fromkeys(one.recognised.words for one in causes if one.recognised)
-        notes = [f"It looks like this: {words}" for words in known]
+        notes = [f"This looks like {words}" for words in known]
         notes += [PYTHON] if any(INTERPRETER.search(one.what) for one in causes) else []
-        yield Section(read_states()[state].name, (Listing(tuple(map(_cause, causes))), told.get(state, ""), *notes))
-    yield Facts(
-        tuple(
-            (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts
-        )
-    )
+        parts = (*map(_cause, causes), *_rest(shares, state, causes))
+        yield Section(read_states()[state].name, (Listing(parts), told.get(state, ""), *notes))
+    counts = [
+        (one.what, f"{number(one.slow, 3)} a slow run, {number(one.fast, 3)} a fast one") for one in ledger.counts
+    ]
+    if counts:
+        yield Section("Counted in the same runs", (Facts(tuple(counts)),))
     if ledger.changed:
         names = ", ".join(state_words(state) for state in ledger.changed)
         yield Note(f"Runs in which stacks were kept spend another time {names}: that changed the program; left out.")
     if ledger.left_out:
-        yield Note(f"{ledger.left_out} runs could not be split and are left out.")
+        runs = "1 run" if ledger.left_out == 1 else f"{ledger.left_out} runs"
+        yield Note(f"{runs} could not be split, left out.")
 
 
 def _counting(ledger: Ledger, subject: Subject | None) -> Iterator[Block]:
@@ -193,8 +198,8 @@ def _net(net: VarianceShares) -> Iterator[Block]:
 def _table(shares: VarianceShares) -> Table:
     columns = (
         "state",
-        TableColumn("mean", "ms", 3),
-        TableColumn("slow - fast", "ms", 3),
+        TableColumn("mean, ms", digits=3),
+        TableColumn("slow - fast, ms", digits=3),
         "95 % interval",
         "of variance",
         "95 %",
@@ -226,8 +231,17 @@ def _left(shares: VarianceShares) -> Iterator[str]:
         yield f"SD ratio left, one state after the other taken out: {each}. A remedy of one state can do no better."
 
 
+def _rest(shares: VarianceShares, state: str, causes: Sequence[LedgerCause]) -> Iterator[str]:
+    """What the named parts of a state leave of what slow runs spend more in it, where that is worth a line."""
+    rest = sum(one.gap_ms for one in shares.states if one.state == state) - sum(one.gap_ms for one in causes)
+    if causes and abs(rest) >= LEAST_REST * abs(shares.gap_ms):
+        yield f"{number(rest, 3)} ms: all other parts together"
+
+
 def _cause(one: LedgerCause) -> str:
-    each = f"; {number(one.episodes_slow, 2)} a slow run, {number(one.episodes_fast, 2)} a fast one"
+    what = " samples" * (one.state in ON_CPU_KINDS)
+    each = f"; {number(one.episodes_slow, 2)}{what} a slow run, {number(one.episodes_fast, 2)} a fast one"
+    each *= one.state not in (TimeState.START_AND_END, TimeState.UNSEEN)
     long = f", {number(one.median_ms, 3)} ms each" if one.median_ms is not None else ""
     surely = f"{number(one.gap_interval.low, 3)} to {number(one.gap_interval.high, 3)}"
-    return f"{number(one.gap_ms, 3)} ms, {surely} ({percent(one.share, 2)}): {one.words}{each}{long}"
+    return f"{number(one.gap_ms, 3)} ms, {surely} ({percent(one.share, 2)} of the variance): {one.words}{each}{long}"

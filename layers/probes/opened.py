@@ -93,6 +93,8 @@ class OpenedRun(NamedTuple):
     """Samples of the program below a function that called what ran: known where code keeps frame pointers."""
     files: tuple[str, ...] = ()
     """Paths of the programs and libraries that samples are in."""
+    threads: int = 0
+    """Of the program's process that had most on a CPU; 0 where they were not counted."""
 
     def text(self) -> str:
         """As a cell of a table."""
@@ -102,7 +104,7 @@ class OpenedRun(NamedTuple):
     def read(cls, text: str) -> OpenedRun:
         """Read such a cell."""
         parts, samples, *counts = json.loads(text)
-        counts[7:] = map(tuple, counts[7:])
+        counts[7:8] = map(tuple, counts[7:8])
         return cls(
             tuple(
                 OpenedPart(TimeState(state), TimeState(own), what, via, ms, episodes, tuple(longest))
@@ -153,7 +155,16 @@ class Opener:
             self._names.numbers(),
             dict(under.most_common(MOST_CALLERS)),
             self._files({function.rpartition(" in ")[2] for *_, function in samples}),
+            self._threads(start, end),
         )
+
+    def _threads(self, start: int, end: int) -> int:
+        ran = (
+            self.timelines.processes.get(task, task)
+            for task in self.timelines.tree
+            if any(one.kind == "cpu" and one.start < end and one.end > start for one in self.timelines.tasks[task])
+        )
+        return max(Counter(ran).values(), default=0)
 
     def _own(self, piece: ChargedTime) -> TimeState:
         above = [stretch for _, stretch in piece.above if stretch is not BEFORE_BIRTH]
@@ -178,6 +189,8 @@ class Opener:
             return self._names.label(piece.task)
         if piece.state is TimeState.THROTTLED:
             return f"{self._names.label(piece.task)}, by its CPU quota"
+        if piece.state is TimeState.QUEUE_NOBODY:
+            return self._names.label(piece.task)
         if piece.state in QUEUES:
             named = self._names.name if piece.state is TimeState.QUEUE_OTHERS else self._names.label
             return f"behind {named(piece.other)}{self._inverted(piece)}"
@@ -186,9 +199,8 @@ class Opener:
         # Other interrupts say no more than the call, and an idle CPU does not always tell which one it was.
         telling = piece.stretch.interrupt if piece.stretch.interrupt in TELLING else ""
         by = telling or (self._names.label(piece.stretch.waker) if piece.stretch.waker else "")
-        return f"{self._names.label(piece.task)}: {self._call(piece.task, piece.stretch)}" + (
-            f", woken by {by}" if by else ""
-        )
+        call = self._call(piece.task, piece.stretch)
+        return f"{self._names.label(piece.task)}{f': {call}' * bool(call)}{f', woken by {by}' * bool(by)}"
 
     def _inverted(self, piece: ChargedTime) -> str:
         """Say where a task waits for one in a queue, and whoever has the CPU is of lower priority than itself, too."""
@@ -206,7 +218,9 @@ class Opener:
         if piece.state in (TimeState.ON_CPU, TimeState.PEER_ON_CPU):
             counts = Counter(function for _, function in map(self._code.sampled, self._within(piece)))
             return counts.most_common(1)[0][0] if counts else ""
-        return "" if piece.stretch is None else self._what(piece).removeprefix(f"{self._names.label(piece.task)}: ")
+        task = self._names.label(piece.task)
+        said = self._what(piece) if piece.stretch else task
+        return "" if said == task else said.removeprefix(f"{task}: ")
 
     def _within(self, piece: ChargedTime) -> Iterable[Sampled]:
         there = self.trace.samples.get(piece.task, [])

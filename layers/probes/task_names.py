@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import time
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +21,8 @@ CODE = re.compile("-[A-Za-z]*[ce]$|--eval$")
 """Options that are followed by the program itself."""
 STAND_INS = re.compile(r"(exe|\d+|memfd:.*)$")
 """What the kernel calls a program that was started from /proc/self/exe, or by an open file."""
+BEGAN = 19
+"""Of the words behind the name in /proc/PID/stat: when a process began, in ticks since the start of the machine."""
 KERNEL_WORKER = re.compile("kworker/.*")
 
 
@@ -36,7 +39,7 @@ class TaskNames:
         """The name alone, with its script if it is an interpreter of another one than the program's."""
         process, name = self._process(task), KERNEL_WORKER.sub("kworker", self._trace.name(task))
         if process == os.getpid():
-            return "vgo-agent"
+            return "vgo-agent (this one)"
         command = self._command(task) or ()
         if command and STAND_INS.match(name):
             name = Path(command[0]).name
@@ -74,10 +77,20 @@ class TaskNames:
         process = self._process(task)
         if process in self._commands or task in self._timelines.tree:
             return self._commands.get(process)
-        with suppress(OSError):  # another one may have its number by now
-            if Path(f"/proc/{process}/task/{task}/comm").read_text().rstrip("\n") == self._trace.name(task):
+        with suppress(OSError):
+            if self._lives(task, process):
                 return words_of(Path(f"/proc/{process}/cmdline").read_bytes())
         return None
+
+    def _lives(self, task: int, process: int) -> bool:
+        """Tell whether the process of a task still has its number and name, even if the task itself has ended."""
+        called = Path(f"/proc/{process}/comm").read_text().rstrip("\n")
+        if process in self._trace.names and called != self._trace.name(process):
+            return False
+        began = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[BEGAN])
+        asleep_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        began_ns = began * 1_000_000_000 // os.sysconf("SC_CLK_TCK") - asleep_ns
+        return began_ns <= self._trace.names.get(task, (0, b""))[0]
 
 
 def words_of(command: bytes) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from ...knowledge.shape import is_empty, is_none
 from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState
 from ...layers.probes.opened import OpenedRun
 from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
-from .recognise import PartSeen, RecognisedFactor, recognised, timer_ms
+from ..verdict_words import listed
+from .recognise import PartSeen, RecognisedFactor, failing_as_often, recognised, timer_ms
 from .shares import portions
 from .split import FEWEST_OF_ALL, OTHERS, by_function, own_samples, parts_of
 
@@ -52,6 +53,8 @@ class LedgerCause(FiniteResult):
     """Of the long episodes."""
     timer: str
     """What their length says, if it says anything."""
+    failing: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    """Calls that fail as often as the program pauses, with their errors."""
     processes: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
     """Numbers of other programs, by the names that they have here, where each was one process in all runs."""
     caller: str = Field(default="", exclude_if=is_empty)
@@ -68,7 +71,8 @@ class LedgerCause(FiniteResult):
     def words(self) -> str:
         """What it was, and what led there."""
         caller = f"most of the gap on a CPU lies below {self.caller}" if self.caller else ""
-        said = "; ".join(filter(None, (self.via, self.what, self.timer, caller)))
+        failing = f"as often as {listed(self.failing)} fails" if self.failing else ""
+        said = "; ".join(filter(None, (self.via, self.what, self.timer, failing, caller)))
         for name, number in self.processes.items():
             said = said.replace(name, f"{name[:-1]}, pid {number})", 1)
         return said
@@ -120,6 +124,7 @@ def _of_parts(
                 "episodes_fast": episodes[~slow].mean(),
                 "median_ms": np.median(long) if long.size else None,
                 "timer": f"nearly all last {alike_ms:.3g} ms" if alike_ms is not None and state in WAITS else "",
+                "failing": failing_as_often(part) if state in (TimeState.SLEEP, TimeState.POLL) else (),
                 "processes": _processes(opened, f"{via} {what}"),
                 "recognised": recognised(part, factors),
             },
@@ -131,13 +136,14 @@ def _of_functions(
 ) -> Iterator[PartTold]:
     """A sample stands for as much of the exact time on a CPU as there are samples in the run."""
     ms_each = _ms_of_sample(opened)
+    threads = bool(np.median([run.threads for run in opened]) > 1)
     sampled = by_function(opened, lambda one: (one.kind, one.what, one.via))
     for (function, kind, what, via), counts in sorted(sampled.items()):
         if kind != state:
             continue
         few = f" (fewer than {FEWEST_OF_ALL} samples each: more runs name them)" * function.startswith(OTHERS)
         words = f"{via} < {function}, {what}"
-        part = PartSeen(state, words, np.empty(0), counts, [run.failed for run in opened], slow)
+        part = PartSeen(state, words, np.empty(0), counts, [run.failed for run in opened], slow, threads)
         yield (
             ms_each * counts,
             {

@@ -18,6 +18,8 @@ CALLS = "calls."
 LEAST_GROWTH = 0.1
 """Of what the time grows by: a count that grows by less leaves it to what each call takes."""
 NORMAL_95 = 1.96
+ONCE = re.compile(r"_*(main|start|start_thread|libc_start_(main|call_main)\w*|clone3?|wmain|Py_(RunMain|BytesMain))")
+"""Functions that begin a program or a thread: to count their calls tells nothing."""
 SYMBOL = re.compile(r"[\w.]+")
 
 
@@ -73,9 +75,10 @@ def _compared(function: str, each: FloatArray, slow: BoolArray, time_ms: FloatAr
 
 
 def layer_to_count(split: SplitRuns, named: str) -> str:
-    """Spec of the layer that counts calls of `work in prog`; empty where its file or symbol is not known."""
+    """Spec of the layer that counts calls of `work in prog`; empty where its file or symbol is not known, or it begins
+    a program or a thread, which is called once."""
     function, _, library = named.removesuffix(SPINNING).rpartition(" in ")
     function = function.removesuffix(SPINNING)
     path = next((one for run in split.opened for one in run.files if Path(one).name == library), "")
-    known = SYMBOL.fullmatch(function) and "," not in path
+    known = SYMBOL.fullmatch(function) and not ONCE.fullmatch(function) and "," not in path
     return f"calls:function={function},binary={path}" if path and known else ""

@@ -28,6 +28,8 @@ SLIGHT = 0.05
 """Of the time of slow runs in a function: with less, fast ones hardly execute it."""
 CONTINUOUS = 1.5
 """The p95 over the p5 of times without levels, above which layout, caches or the clock hardly make them."""
+MOST_UNSEEN = 0.5
+"""Of the share of the gap in the time of slow runs: functions are alike only where so much elsewhere would show."""
 MixReading = Literal["other code", "concentrated", "unequal", "unclear", "alike", "few samples"]
 QUANTILES = 0.05, 0.95
 OF_WORK = (TimeState.SYSTEM, TimeState.PAGE_FAULT)
@@ -71,6 +73,8 @@ class OnCpuEvidence(FiniteResult):
     """Where the time surely goes with it."""
     lines: tuple[LineSharing, ...] = Field(default=(), exclude_if=is_empty)
     """Cache lines that threads share."""
+    runs_needed: int = Field(default=0, exclude_if=is_empty)
+    """In which samples would tell whether functions are alike, where these do not."""
     calls: tuple[FunctionCalls, ...] = Field(default=(), exclude_if=is_empty)
     """Of functions, where the layer `calls` counted them."""
     to_count: str = Field(default="", exclude_if=is_empty)
@@ -101,8 +105,8 @@ class OnCpuEvidence(FiniteResult):
             case "alike" if self.neighbour:
                 return f"all functions alike, while {self.neighbour.other_cpu} is busy"
             case "alike" if self.state == TimeState.USER:
-                likely = "most likely other work" if self._continuous else "layout or other work"
-                return f"all functions alike: {likely}, unproved"
+                layout = "" if self._continuous else "layout, "
+                return f"all functions alike: {layout}other work or another speed of the CPU, unproved"
         return ""
 
     @property
@@ -149,13 +153,20 @@ class OnCpuEvidence(FiniteResult):
                     f"The functions of slow runs share the time as those of fast ones do ({tested}, {self.samples} "
                     f"samples; less than {100 * self.unseen:.2g} % elsewhere would not show)."
                 )
-        return f"{self.samples} samples do not tell whether slow runs execute other functions."
+        more = f"; some {self.runs_needed} runs would tell" * bool(self.runs_needed)
+        return (
+            f"{self.samples} samples do not tell whether slow runs execute other functions ({tested}; less than "
+            f"{100 * self.unseen:.2g} % elsewhere would not show{more})."
+        )
 
     @property
     def _more(self) -> str:
         counts = [f"{one.what} ({one.slow:.4g} a slow run, {one.fast:.4g} a fast one)" for one in self.events]
-        grown = listed([*counts, *self._grown[len(counts) :]])
-        return f"With the time grow {grown}: more work." if grown else ""
+        clauses = (
+            f"have more {listed(counts)}" * bool(counts),
+            f"also spend more time {listed([state_words(state) for state in self.longer])}" * bool(self.longer),
+        )
+        return f"Slow runs {' and '.join(filter(None, clauses))}: more work." if any(clauses) else ""
 
     @property
     def _rest(self) -> str:
@@ -166,13 +177,14 @@ class OnCpuEvidence(FiniteResult):
             return ""
         if self._continuous:
             return (
-                f"Without levels and over a range of x{self.ratio:.2g} that is most likely different work (input, "
-                "random numbers), unproved: fix the input and the seed; if it stays, suspect layout."
+                f"Without levels and over a range of x{self.ratio:.2g} that is different work (input, random numbers) "
+                "or another speed of the CPU (clock, host), unproved: fix the input and the seed; if it stays, it "
+                "is the speed."
             )
         spread = f"{self.levels} levels" if self.levels > 1 else f"a range of x{self.ratio:.2g}"
         return (
-            f"With {spread} that is layout, caches, the clock, a busy sibling, or another way through the same "
-            "functions, unproved: try randomisation_off and pin_to_cpu in pairs."
+            f"With {spread} that is the speed of the CPU (clock, host, a busy sibling), layout, caches, or another way "
+            "through the same functions, unproved: try randomisation_off and pin_to_cpu in pairs."
         )
 
 
@@ -195,7 +207,8 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
     whole = np.sum([split.states[kind] for kind in ON_CPU_KINDS if kind in split.states], axis=0)
     low, high = np.quantile(whole, QUANTILES)
     known = names != [OTHERS]
-    reading = _reading(test, more, one.gap_ms, float(time_ms[slow].mean())) if known else "few samples"
+    of_slow = one.gap_ms / float(time_ms[slow].mean())
+    reading = _reading(test, more, one.gap_ms, of_slow) if known else "few samples"
     new = [each for each in more if each.fast_ms <= SLIGHT * each.slow_ms]
     found = OnCpuEvidence(
         state=one.state,
@@ -205,6 +218,7 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
         p_value=test.p_value,
         unseen=test.unseen,
         reading=reading,
+        runs_needed=_runs_needed(slow.size, test.unseen, of_slow) if reading == "few samples" and known else 0,
         functions=tuple(new if reading == "other code" else more if test.p_value <= ALPHA else ()),
         events=_events(split, slow, time_ms, seed),
         longer=tuple(state.value for state in OF_WORK if state in held and state != one.state),
@@ -242,13 +256,18 @@ def _more_than_share(
     return [FunctionTime(function=names[at], slow_ms=slow_ms[at], fast_ms=fast_ms[at]) for at in order]
 
 
-def _reading(test: MixTest, more: list[FunctionTime], gap_ms: float, slow_ms: float) -> MixReading:
+def _reading(test: MixTest, more: list[FunctionTime], gap_ms: float, of_slow: float) -> MixReading:
     if test.p_value > ALPHA:
-        return "alike" if test.unseen < gap_ms / slow_ms else "few samples"
+        return "alike" if test.unseen <= MOST_UNSEEN * of_slow else "few samples"
     if any(one.fast_ms <= SLIGHT * one.slow_ms for one in more):
         return "other code"
     held = sum(one.slow_ms - one.fast_ms for one in more)
     return "unclear" if not more else "concentrated" if abs(gap_ms - held) <= LEAST * gap_ms else "unequal"
+
+
+def _runs_needed(runs: int, unseen: float, of_slow: float) -> int:
+    """What is not told from luck falls with the square root of the runs; two significant digits."""
+    return int(float(f"{runs * (unseen / (MOST_UNSEEN * of_slow)) ** 2 + 0.5:.2g}"))
 
 
 def _events(split: SplitRuns, slow: BoolArray, time_ms: FloatArray, seed: int) -> tuple[CallCount, ...]:

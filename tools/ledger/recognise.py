@@ -48,6 +48,8 @@ class PartSeen(NamedTuple):
     failed: Sequence[Mapping[str, int]]
     """Failed calls of each run."""
     slow: BoolArray
+    threads: bool = False
+    """In most runs several threads of one process had a CPU."""
 
     @property
     def long_ms(self) -> FloatArray:
@@ -89,23 +91,28 @@ def fits(mark: LedgerMark, part: PartSeen) -> bool:
         and (low_high is None or (length is not None and low_high[0] <= length <= low_high[1]))
         and (not mark.least_ms or (part.long_ms.size > 0 and float(np.median(part.long_ms)) >= mark.least_ms))
         and (not mark.back_off_ms or backs_off(part.lengths_ms, np.array(mark.back_off_ms)))
-        and (not mark.fails or any(_as_many(part, call) for call in _failing(mark, part)))
+        and (not mark.fails or bool(failing_as_often(part, mark.fails)))
         and (not mark.as_often or _as_often(part))
+        and (not mark.threads or part.threads)
     )
 
 
 def backs_off(lengths_ms: FloatArray, steps_ms: FloatArray) -> bool:
-    """Tell whether episodes are as long as the steps of a back-off."""
+    """Tell whether episodes are as long as the steps of a back-off, none left out between the shortest and longest."""
     over = lengths_ms[:, None] - steps_ms
     of_step = (over >= 0) & (over <= (LATE - 1) * steps_ms + LATE_MS)
+    there = np.flatnonzero(of_step.any(axis=0))
     return bool(
-        lengths_ms.size >= FEWEST and of_step.any(axis=1).mean() >= MOSTLY and of_step.any(axis=0).sum() >= FEWEST_STEPS
+        lengths_ms.size >= FEWEST
+        and of_step.any(axis=1).mean() >= MOSTLY
+        and FEWEST_STEPS <= there.size == 1 + np.ptp(there)
     )
 
 
-def _failing(mark: LedgerMark, part: PartSeen) -> set[str]:
-    calls = set[str]().union(*part.failed)
-    return {call for call in calls for pattern in mark.fails if fnmatchcase(call, pattern)}
+def failing_as_often(part: PartSeen, patterns: Iterable[str] = ("*",)) -> list[str]:
+    """Calls, as `openat EEXIST`, that fail as often as the part happens, run by run."""
+    calls = sorted(set[str]().union(*part.failed))
+    return [call for call in calls if any(fnmatchcase(call, one) for one in patterns) and _as_many(part, call)]
 
 
 def _as_many(part: PartSeen, call: str) -> bool:

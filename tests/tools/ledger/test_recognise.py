@@ -13,10 +13,11 @@ BACK_OFF = np.tile([1.06, 2.07, 5.08, 10.1], 5)
 COUNTS = np.where(SLOW, 6.0, 1.0)
 
 
-def key_of(state, words, lengths_ms=(), episodes=COUNTS, failed=None):
+def key_of(state, words, lengths_ms=(), episodes=COUNTS, failed=None, threads=False):
     """The key of what is recognised; empty where nothing is."""
     runs = failed if failed is not None else [{} for _ in SLOW]
-    found = recognised(PartSeen(state, words, np.array(lengths_ms, dtype=float), episodes, runs, SLOW), FACTORS)
+    part = PartSeen(state, words, np.array(lengths_ms, dtype=float), episodes, runs, SLOW, threads)
+    found = recognised(part, FACTORS)
     return found.factor if found else ""
 
 
@@ -40,8 +41,21 @@ def failing(call, counts=COUNTS):
         ("resolver_timeout", "poll", " < client: poll", np.full(8, 5003.0)),
         ("", "socket", " < client: recvfrom(socket:[7])", np.geomspace(10, 100, 12)),
         ("", "socket", " < client: recvfrom(socket:[7])", NEAR_40[:3]),
-        ("blocking_waits", "sleep", "client waits in poll for server < server: clock_nanosleep", [15.0]),
+        (
+            *("blocking_waits", "sleep"),
+            "client waits in poll for server (another program) < server (another program): clock_nanosleep",
+            [15.0],
+        ),
+        ("", "sleep", "sh waits in wait4 for sleep (child) < sleep (child): clock_nanosleep", [30.0]),
+        ("lock_contention", "sleep", "a waits in futex for a (thread) < a (thread): clock_nanosleep", [25.0]),
+        (
+            *("blocking_waits", "sleep"),
+            "a waits in futex for a (thread) < a (thread) waits in read for b (another program)"
+            " < b (another program): clock_nanosleep",
+            [25.0],
+        ),
         ("lock_retries", "sleep", " < python: clock_nanosleep", BACK_OFF),
+        ("", "sleep", " < python: clock_nanosleep", np.tile([5.06, 10.1, 20.1], 5)),
         ("", "sleep", " < python: clock_nanosleep", np.random.default_rng(2).uniform(1, 100, 40)),
         ("file_locks", "file_lock", " < apt: fcntl(/var/lib/lock)", [30.0]),
         ("file_locks", "user", "a waits in flock(/x) for b < b", []),
@@ -68,11 +82,12 @@ def failing(call, counts=COUNTS):
         ),
         ("other_processes", "queue_others", "a waits in futex for b < behind make", [4.0]),
         ("other_processes", "queue_others", " < behind make", [4.0]),
+        ("other_processes", "queue_others", " < behind vgo-agent", [4.0]),
+        ("profiling_tools", "queue_others", " < behind vgo-agent (this one)", [4.0]),
         ("kernel_threads", "queue_others", " < behind kworker/0:1", [4.0]),
         ("softirq_network", "interrupt", " < net_rx_action, solve", []),
         ("cpu_throttling", "throttled", " < solve, by its CPU quota", [60.0]),
-        ("", "queue_nobody", " < behind nobody", [60.0]),
-        ("", "queue_nobody", " < behind nobody", [0.02]),
+        ("", "queue_nobody", " < solve", [60.0]),
         ("slow_output", "peer_on_cpu", "a waits in write(pipe:[3]) for tee < tee", []),
     ],
 )
@@ -83,7 +98,8 @@ def test_a_part_is_recognised_by_its_call_its_length_or_its_function(factor, sta
 def test_a_loop_that_tries_again_is_told_from_sleeps_by_the_call_that_fails_as_often():
     words = " < worker: clock_nanosleep"
     assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED")) == "retry_loops"
-    assert key_of("sleep", words, [3.0], failed=failing("fcntl EAGAIN")) == "lock_retries"
+    assert key_of("sleep", words, [3.0], failed=failing("openat EEXIST")) == "retry_loops"
+    assert key_of("sleep", words, BACK_OFF, failed=failing("fcntl EAGAIN")) == "lock_retries"
     assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED", COUNTS[::-1])) == ""
     assert key_of("sleep", words, [3.0], failed=failing("connect ECONNREFUSED", 3 * COUNTS)) == ""
 
@@ -98,3 +114,8 @@ def test_as_many_sleeps_that_last_longer_are_late_timers():
     many = np.full(SLOW.size, 60.0)
     assert key_of("sleep", " < poller: clock_nanosleep", np.full(12, 0.9), many) == "timer_latency"
     assert key_of("sleep", " < poller: clock_nanosleep", np.full(12, 0.9), many * (1 + SLOW)) == ""
+
+
+def test_unmapping_interrupts_other_cpus_only_where_several_threads_of_a_process_run():
+    assert key_of("system", " < munmap, solve", threads=True) == "tlb_shootdowns"
+    assert key_of("system", " < munmap, solve") == ""
