@@ -178,8 +178,8 @@ class OnCpuEvidence(FiniteResult):
         if self._continuous:
             return (
                 f"Without levels and over a range of x{self.ratio:.2g} that is different work (input, random numbers) "
-                "or another speed of the CPU (clock, host), unproved: fix the input and the seed; if it stays, it "
-                "is the speed."
+                "or another speed of the CPU (clock, host), unproved: fix the input and the seed; if it stays, "
+                "it is the speed, or layout."
             )
         spread = f"{self.levels} levels" if self.levels > 1 else f"a range of x{self.ratio:.2g}"
         return (
