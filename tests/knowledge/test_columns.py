@@ -17,6 +17,7 @@ LAYERS = load_layers()
 MADE_BY_A_RUN = ("run_index", "host", "program.")
 """Columns that no layer has, or their beginnings: order and place of a run, and what a program prints a sample."""
 WITHOUT_A_FACTOR = {
+    "calls.*": "of the function that a person names; the time ledger tells what more calls of it mean",
     "event.*": "whatever hardware event a person asks for",
     "cuda.kernel_ms": "says that the time went by on the GPU; its clocks, its other users and the work say why",
     "interference.account": "tells how the column beside it was counted",

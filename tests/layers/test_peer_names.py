@@ -16,16 +16,19 @@ from vgo_agent.layers.probes.task_names import script_of
 from vgo_agent.tools.execution.launch import Launch
 
 SERVER = """
-import socket, sys, time
+import socket, sys, threading, time
+def answer(asked):
+    with asked:
+        asked.recv(1)
+        time.sleep(.5)
+        asked.send(b"x")
 listening = socket.socket(getattr(socket, sys.argv[1]))
 listening.bind(sys.argv[2] if sys.argv[1] == "AF_UNIX" else ("127.0.0.1", 0))
 listening.listen()
 print(listening.getsockname() if sys.argv[1] == "AF_UNIX" else listening.getsockname()[1], flush=True)
 while True:
-    with listening.accept()[0] as asked:
-        asked.recv(1)
-        time.sleep(.5)
-        asked.send(b"x")
+    answering = threading.Thread(target=answer, args=(listening.accept()[0],))
+    answering.start() if sys.argv[3] == "in a thread" else answering.run()
 """
 CLIENT = """
 import socket, sys
@@ -42,12 +45,13 @@ def opened_run(spawner, probe, *argv: str) -> OpenedRun:
     return OpenedRun.read(probe.split(None)["stacks.opened"])
 
 
-@pytest.mark.parametrize("family", ["AF_INET", "AF_UNIX"])
-def test_a_server_is_told_by_its_script_its_address_and_its_number(spawner, opened, tmp_path, family):
+@pytest.mark.parametrize(("family", "how"), [("AF_INET", ""), ("AF_UNIX", ""), ("AF_INET", "in a thread")])
+def test_a_server_is_told_by_its_script_its_address_and_its_number(spawner, opened, tmp_path, family, how):
+    """Also where the thread that answered has ended."""
     script, probe = tmp_path / "answers.py", opened("stacks")
     script.write_text(SERVER)
     server = subprocess.Popen(
-        (sys.executable, "-S", script, family, tmp_path / "socket"), stdout=subprocess.PIPE, text=True
+        (sys.executable, "-S", script, family, tmp_path / "socket", how), stdout=subprocess.PIPE, text=True
     )
     try:
         assert server.stdout is not None
@@ -72,6 +76,7 @@ def test_the_other_end_of_a_pipe_is_told_as_what_it_is_to_the_program(spawner, o
         "threading.Thread(target=lambda: (time.sleep(.1), lock.release())).start(); lock.acquire()"
     )
     run = opened_run(spawner, opened("stacks"), sys.executable, "-S", "-c", program)
+    assert run.threads >= 2
     assert any(re.search(r"waits in read\(pipe\) for \S+ \(child\)$", part.via) for part in run.parts)
     assert any(re.search(r"waits in futex for \S+ \(thread\)$", part.via) for part in run.parts)
 

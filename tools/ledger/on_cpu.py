@@ -58,7 +58,7 @@ class OnCpuEvidence(FiniteResult):
     """A smaller distance is not told from luck."""
     reading: MixReading
     """Functions that fast runs hardly execute; all in some functions; more in some than in others; functions differ,
-    and none stands out; all alike; too few samples to see even a gap that is all in one function of its own."""
+    and none stands out; all alike; too few samples to see half of the gap in functions of its own."""
     functions: tuple[FunctionTime, ...] = Field(default=(), exclude_if=is_empty)
     """That take more than their share, the largest gap first."""
     events: tuple[CallCount, ...] = Field(default=(), exclude_if=is_empty)
