@@ -106,11 +106,13 @@ def _cause(tried: Remedy, case: Case) -> Cause:
     looks, suspects = case.findings.rankings, case.findings.suspects
     if not looks:
         return NotSought(why=_hiding(case.findings) or _not_looked(case))
-    parts: tuple[Found | Located, ...] = _located(ledger := looks[-1].ledger, suspects, case)
-    if suspects:
-        parts = (*_parts(suspects, tried, case), *parts)
-    elif isinstance(tried, Confirmed | Observed):
-        parts = (_found_by_trying(tried.mitigation, case), *parts)
+    helped, located = isinstance(tried, Confirmed | Observed), _located(ledger := looks[-1].ledger, suspects, case)
+    found = _parts(suspects, tried, case) if suspects else ()
+    if isinstance(tried, Confirmed | Observed) and not suspects:
+        found = (_found_by_trying(tried.mitigation, case),)
+    # What is known in milliseconds comes before a factor of which they are not known, unless its remedy helped.
+    late = [one for one in found if located and not (one.held or helped)]
+    parts: tuple[Found | Located, ...] = (*(one for one in found if one not in late), *located, *late)
     if parts:
         return Explained(parts=parts, rest=_rest(ledger, parts))
     if not any(look.blocks for look in looks):
@@ -147,7 +149,7 @@ def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case
     if ledger is None:
         return ()
     known = filter(None, (case.knowledge.factors.get(factor.factor) for factor in suspects))
-    acted_on = {one.state for factor in known for one in ledger.held_by(factor.acts_on or TimeState)}
+    acted_on = {one.state for factor in known for one in ledger.held_by(factor.acts_on)}
     return _in_states(ledger, (one for one in ledger.material if one.state not in (*acted_on, *OWN_WORK)))
 
 

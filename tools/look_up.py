@@ -111,7 +111,7 @@ def uncounted(case: Case, ledger: Ledger | None = None) -> tuple[str, ...]:
     """
     without = [factor for factor in case.knowledge.factors.values() if factor.hidden]
     if ledger is not None and ledger.material:
-        without = [factor for factor in without if not factor.acts_on or ledger.held_by(factor.acts_on)]
+        without = [factor for factor in without if not factor.acts_on or ledger.worth_trying(factor.acts_on)]
     without.sort(key=lambda factor: (_left(factor.acts_on, ledger), -factor.actionable, factor.key))
     return tuple(factor.key for factor in without if first_ready(factor, case))
 
@@ -126,11 +126,14 @@ def meant_states(mitigation: str, case: Case) -> tuple[TimeState, ...]:
 
 
 def _acts_elsewhere(mitigation: Mitigation, case: Case) -> Iterator[str]:
-    """Say that none of the states that it can shorten matters, where a ledger tells."""
+    """Say that none of the states that it can shorten matters, or too little, where a ledger tells."""
     states, ledger = case.knowledge.states_of(mitigation.key), case.findings.ledger
-    if states and ledger is not None and ledger.material and not ledger.held_by(states):
-        gap_ms, whole_ms = ledger.gap_ms(states), ledger.shares.gap_ms
-        yield f"what it acts on holds {gap_ms:.3g} of the {whole_ms:.3g} ms that slow runs take longer"
+    if not states or ledger is None or not ledger.material or ledger.worth_trying(states):
+        return
+    gap_ms, whole_ms = ledger.gap_ms(states), ledger.shares.gap_ms
+    yield f"what it acts on holds {gap_ms:.3g} of the {whole_ms:.3g} ms that slow runs take longer" + (
+        f": without it {ledger.sd_left(states):.2g} of the SD is left" if ledger.held_by(states) else ""
+    )
 
 
 def _left(states: Sequence[TimeState], ledger: Ledger | None) -> float:

@@ -239,7 +239,9 @@ def next_steps(verdict: Verdict, openings: Openings) -> tuple[str, ...]:
     """Say what a user can do now, the most useful first."""
     match verdict:
         case Diagnosis(cause=cause, remedy=remedy):
-            return (*_after_remedy(remedy, cause, openings), *_after_cause(cause, remedy, openings))
+            known = dict.fromkeys(part.recognised.words for part in _held(cause) if part.recognised)
+            told = () if isinstance(remedy, Confirmed | Observed) else tuple(known)
+            return (*told, *_after_remedy(remedy, cause, openings), *_after_cause(cause, remedy, openings))
         case Steady():
             return (
                 "If so small a spread matters, lower the limit: `--steady-cv 0`.",
@@ -313,7 +315,6 @@ def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[s
     if openings.by_hand:
         names = ", ".join(openings.by_hand)
         yield f"Try by hand what the tool cannot do, with the steps in the report under “Not tried”: {names}."
-    yield from dict.fromkeys(part.recognised.words for part in _held(cause) if part.recognised)
     match cause:
         case Explained(parts=parts) if any(isinstance(part, Found) for part in parts):
             yield "Going together is not causing: if every remedy fails, suspect what else moves with the factor."
@@ -328,8 +329,10 @@ def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[s
             assert_never(cause)
 
 
-def _held(cause: Explained | NotVisible) -> tuple[Located, ...]:
+def _held(cause: Cause) -> tuple[Located, ...]:
     """States in which slow runs spend more time, of what is found too."""
+    if isinstance(cause, NotSought):
+        return ()
     if isinstance(cause, NotVisible):
         return cause.held
     return tuple(one for part in cause.parts for one in (part.held[:1] if isinstance(part, Found) else (part,)))

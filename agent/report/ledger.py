@@ -82,10 +82,20 @@ def headline(ledger: Ledger) -> str:
     if not ledger.fits:
         what = "Whole runs are" if ledger.whole else "The part between the marks is"
         return f"{what} split, and the metric times something that does not go with that: nothing is concluded of it."
-    if not (material := ledger.material):
+    if not ledger.seen:
+        return "The scheduler told nothing of too much of the runs' time: nothing is concluded."
+    if not ledger.material:
         return "No state of the runs' time surely goes with slow runs."
-    parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in material[:3]]
-    return f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones: {', '.join(parts)}."
+    told = f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones{_most_of(shares)}."
+    if ledger.net is None or len(ledger.material) == len(shares.material):
+        return told
+    net = ledger.net
+    return f"{told} Without waiting behind other programs they take {number(net.gap_ms, 3)} ms more{_most_of(net)}."
+
+
+def _most_of(shares: VarianceShares) -> str:
+    parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in shares.material[:3]]
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def sentences(ledger: Ledger) -> Iterator[str]:
@@ -141,7 +151,7 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     if why := UNFOUND.get(ledger.found_by):
         yield Note(f"Which part of a run the metric measures was not found: {why}. {MARKS}")
     yield _table(shares)
-    if not (ledger.sums.hold and ledger.fits):
+    if not (ledger.sums.hold and ledger.fits and ledger.seen):
         return
     yield from _left(shares)
     if ledger.net is not None:

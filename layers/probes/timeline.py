@@ -73,6 +73,7 @@ class Timelines:
         self._woken: set[int] = set()
         """Tasks that were woken on their way to block, while they still had their CPU."""
         self._running: dict[int, tuple[int, int]] = {}
+        self._since = trace.events[0].at if trace.events else 0
         for event in trace.events:
             self._take(event)
         end = trace.events[-1].at if trace.events else 0
@@ -143,9 +144,10 @@ class Timelines:
         return stretch._replace(interrupt=IDLE_CPU) if stretch.kind == "blocked" else stretch
 
     def _wake(self, event: Waking) -> None:
-        open_stretch = self._now.get(event.woken)
-        if open_stretch is None or open_stretch.kind != "blocked":
-            if open_stretch is not None and open_stretch.kind == "cpu":
+        # A task of which nothing was seen before it is woken has been blocked all the time.
+        open_stretch = self._now.get(event.woken, Stretch(self._since, self._since, "blocked"))
+        if open_stretch.kind != "blocked":
+            if open_stretch.kind == "cpu":
                 self._woken.add(event.woken)
             return
         interrupt = interrupt_of(event.flags, self._stacks.names(event.stack) if self._stacks else None)

@@ -24,6 +24,10 @@ from .split import LEDGER, STACKS, SplitRuns, split_runs
 
 MOST_RESIDUAL = 0.01
 """The states add up to the time within this share of it, or `LEAST_MS`; else nothing is concluded."""
+MOST_UNSEEN = 0.03
+"""Of the time, that the scheduler told nothing of: with more, what was seen may not be what differs."""
+MOST_LEFT = 0.95
+"""Ratio of standard deviations: a state that leaves more is not worth a remedy."""
 MOSTLY = 0.5
 """Of the variance: where waiting behind others holds more, slow and fast are told apart without it too."""
 
@@ -66,13 +70,20 @@ class Ledger(FiniteResult):
     def material(self) -> tuple[StateShare, ...]:
         """The states that matter, the largest share first; then those that do once waiting behind others is left out.
 
-        None where the states miss the time of the runs, or that is not what the outcome measures.
+        None where the states miss the time of the runs, that is not what the outcome measures, or too much is unseen.
         """
-        if not (self.sums.hold and self.fits):
+        if not (self.sums.hold and self.fits and self.seen):
             return ()
         known = {one.state for one in self.shares.material}
         beside = self.net.material if self.net else ()
         return (*self.shares.material, *(one for one in beside if one.state not in known))
+
+    @property
+    def seen(self) -> bool:
+        """What the scheduler told nothing of is neither much of the time nor goes with slow runs."""
+        unseen = self.shares.state(TimeState.UNSEEN)
+        most_ms = MOST_UNSEEN * self.shares.mean_ms
+        return unseen is None or unseen.mean_ms <= most_ms and unseen not in self.shares.material
 
     def held_by(self, states: Iterable[TimeState]) -> tuple[StateShare, ...]:
         """The states among these, divided or not, that matter."""
@@ -82,6 +93,10 @@ class Ledger(FiniteResult):
     def sd_left(self, states: Iterable[TimeState]) -> float:
         """Ratio of standard deviations if the one of these states that matters most did not vary; 1 if none matters."""
         return min((one.sd_left for one in self.held_by(states)), default=1.0)
+
+    def worth_trying(self, states: Iterable[TimeState]) -> bool:
+        """Tell whether a remedy of these states could leave noticeably less spread at best."""
+        return self.sd_left(states) <= MOST_LEFT
 
     def gap_ms(self, states: Iterable[TimeState]) -> float:
         """What slow runs spend more in these states than fast ones."""
