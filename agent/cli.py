@@ -15,7 +15,7 @@ from ..tools.ending_signals import came
 from .began import process_began_s
 from .commands import COMMANDS, SHOWN_FIRST, Subcommand
 from .ending import say_stopped
-from .terminal import printable, terminal_gone
+from .terminal import drop_output, printable, terminal_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(sys.argv[1:], process_began_s())
         return _run(list(argv), time.monotonic())
     except BrokenPipeError:
-        _drop_output(1)
+        drop_output(1)
         return 141
     except OSError as error:
         if error.errno != errno.EIO or not terminal_gone():
             raise
-        _drop_output(1, 2)
+        drop_output(1, 2)
         return 129  # as if it had been told by SIGHUP
 
 
@@ -171,13 +171,3 @@ def _say_in_json(why: str) -> None:
     import json
 
     print(json.dumps({"error": why}), flush=True)
-
-
-def _drop_output(*streams: int) -> None:
-    """Send what is left to nowhere: Python flushes its streams once more at its end, which would fail again."""
-    import os
-
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in streams:
-        os.dup2(nowhere, stream)
-    os.close(nowhere)

@@ -72,7 +72,16 @@ def raw(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        drop_output(1)
         raise VgoError(f"Cannot write the answer ({error.strerror}); send standard output elsewhere.") from error
+
+
+def drop_output(*streams: int) -> None:
+    """Send what is left to nowhere: Python flushes its streams once more at its end, which would fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def folded(words: str) -> str:

@@ -87,18 +87,18 @@ def test_measure_prints_every_run_as_json(vgo, program):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
 def test_what_profile_saves_is_analysed(vgo, program, layer, tmp_path, name):
-    spec = layer("calls", 0.0, heavy=False)
+    spec = layer("tally", 0.0, heavy=False)
     done = vgo("measure", "--layer", spec, "--runs", "60", "--save", name, *METRIC, program)
     assert done.returncode == 0, done.stderr
     assert f"Next: vgo-agent analyze {name}" in done.stdout
     analysed = vgo("analyze", name, "--json")
     assert analysed.returncode == 0, analysed.stderr
     found = json.loads(analysed.stdout)
-    assert found["verdict"] == "cause explained" and found["factors"][0]["name"] == "calls.calls"
+    assert found["verdict"] == "cause explained" and found["factors"][0]["name"] == "tally.calls"
     # The draws are the program's own: three series in a hundred begin as if they warmed up.
     assert found["unit"] == "ms" and found["runs"] + found["shape"]["warm_up"] == 60
     page = (tmp_path / name / "runs.md") if name == "folder" else (tmp_path / "t.md")
-    assert "| `calls.calls` | count | factor | calls | Calls. |" in page.read_text()
+    assert "| `tally.calls` | count | factor | tally | Calls. |" in page.read_text()
 
 
 def test_what_measure_saves_has_every_run_and_is_compared(vgo, program, tmp_path):
@@ -286,7 +286,7 @@ def test_what_an_earlier_save_did_not_write_is_refused_before_the_first_run(vgo,
 def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, script, layer, name):
     count = "open('ran', 'a').write('.')\nn = len(open('ran').read())\n"
     body = f"{NUMBER}\nimport sys\n{count}sys.exit(3 if n % 5 == 0 else 0)\n"
-    spec = layer("calls", 0.0, heavy=False)
+    spec = layer("tally", 0.0, heavy=False)
     words = ("--layer", spec, "--runs", "40", "--save", name, "--json")
     done = vgo("measure", *words, *METRIC, str(script("flaky.py", body)))
     assert done.returncode == 0, done.stderr
