@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -172,6 +173,7 @@ def serve(methods: Mapping[str, Method], refusals: tuple[type[Exception], ...], 
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    sys.stdout = sys.stderr  # a buffer of its own would be written after the traceback
     for line in _lines(idle_s):
         asked = json.loads(line)
         try:

@@ -14,6 +14,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...knowledge.shape import Frozen
 from ...tools.base import Outcome
+from ...tools.execution.said import SAID
 from ...tools.machine import Machine
 from ...tools.record import Finished, Record
 from ...tools.row import Row
@@ -117,8 +118,9 @@ class Workshop:
         return {path.stem.removeprefix("tried-"): read_model(path, MitigationRecording) for path in paths}
 
     def rows(self, series: str) -> list[Row]:
-        """Rows of a finished series."""
-        return [json.loads(line) for line in (self.rows_folder / f"{series}.jsonl").read_bytes().splitlines()]
+        """Rows of a finished series, without what the runs printed."""
+        rows = map(json.loads, (self.rows_folder / f"{series}.jsonl").read_bytes().splitlines())
+        return [{name: cell for name, cell in row.items() if name != SAID} for row in rows]
 
     def forget_rows(self, series: str) -> None:
         """Begin a series anew."""

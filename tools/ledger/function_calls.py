@@ -40,7 +40,7 @@ class FunctionCalls(FiniteResult):
         """Say it; that neither is sure, too."""
         counts = f"{self.slow:.4g} times a slow run, {self.fast:.4g} a fast one"
         if self.alike:
-            return f"{self.short} ({counts}): the same work slower, or more of it in each call."
+            return f"{self.short} ({counts}): the same work takes longer, or there is more of it in each call."
         return f"{self.function} is called {counts}{': more work' * self.more}."
 
     @property
