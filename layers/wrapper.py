@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..knowledge.errors import VgoError
 from .extract import Collector
-from .pid_namespace import NAMESPACE, pid_namespace
+from .pid_namespace import told_start
 from .probes.base import Probe, SpawnCommand
 from .schema import Layer, Value
 from .words import NAMES, Words, split
@@ -60,7 +60,7 @@ def shortened(words: str, most: int = 200) -> str:
 
 def own_folder(what: str) -> tempfile.TemporaryDirectory[str]:
     """Make an empty folder; its name tells the process, as `Owner` of the tools knows it."""
-    start = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) + pid_namespace() * NAMESPACE
+    start = told_start(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     prefix = f"vgo-agent-{os.getpid()}-{start}-{what}-"
     return tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)
 

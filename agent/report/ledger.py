@@ -49,7 +49,8 @@ MARKS = (
     f"Let the program mark it, where it starts and stops its clock: write {BEGIN} and {END} to /proc/thread-self/comm "
     f'(shell: echo {BEGIN} > /proc/self/comm; C: prctl(PR_SET_NAME, "{BEGIN}")).'
 )
-INTERPRETER = re.compile("_PyEval_EvalFrame|( in |/)libpython3")
+INTERPRETER, SCRIPT = re.compile("_PyEval_EvalFrame|( in |/)libpython3"), re.compile(r" in (<\w+>|\S+\.py)\b")
+"""Functions of the interpreter, and of a script whose functions are named already."""
 PYTHON = "Which functions of Python these are is told with --layer stacks:python=true, of Python 3.12 or later."
 COUNTING = "More calls, or longer ones? Counted up to 1000 a run"
 
@@ -151,7 +152,7 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     if why := UNFOUND.get(ledger.found_by):
         yield Note(f"Which part of a run the metric measures was not found: {why}. {MARKS}")
     yield _table(shares)
-    if not (ledger.sums.hold and ledger.fits and ledger.seen):
+    if not ledger.concludes:
         return
     yield from _left(shares)
     if ledger.net is not None:
@@ -161,7 +162,8 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
         causes = [one for one in ledger.causes if one.state == state]
         known = dict.fromkeys(one.recognised.words for one in causes if one.recognised)
         notes = [f"This looks like {words}" for words in known]
-        notes += [PYTHON] if any(INTERPRETER.search(one.what) for one in causes) else []
+        within = any(INTERPRETER.search(one.what) for one in causes)
+        notes += [PYTHON] if within and not any(SCRIPT.search(one.what) for one in causes) else []
         parts = (*map(_cause, causes), *_rest(shares, state, causes))
         yield Section(read_states()[state].name, (Listing(parts), told.get(state, ""), *notes))
     counts = [

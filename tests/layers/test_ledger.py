@@ -287,3 +287,20 @@ def test_a_wait_is_charged_to_what_the_task_did_that_ended_it():
         spent[TimeState.ON_CPU] == 180 and spent[TimeState.PEER_ON_CPU] == 290 and spent[TimeState.QUEUE_NOBODY] == 20
     )
     assert spent[TimeState.UNSEEN] == 10, "nobody saw what the server did before it ran"
+
+
+def test_who_was_asleep_since_before_a_run_and_is_woken_in_it_has_been_blocked():
+    client, holder = 7, 8
+    trace = SchedTrace(
+        [
+            Switch(100, 0, 0, 0, client),
+            Switch(200, 0, client, 1, 0),  # asks for a lock
+            Waking(400, 1, 0, holder, 8),  # the timer of its holder
+            Switch(410, 1, 0, 0, holder),
+            Waking(500, 1, holder, client, 0),
+            Switch(520, 0, 0, 0, client),
+            Switch(600, 0, client, 0x10, 0),
+        ]
+    )
+    spent = totals(Timelines(trace, client).walk(client, 100, 600))
+    assert spent[TimeState.UNSEEN] == 0 and spent[TimeState.BLOCKED] == 200 and spent[TimeState.PEER_ON_CPU] == 90

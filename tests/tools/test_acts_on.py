@@ -4,11 +4,13 @@ import dataclasses
 
 import pytest
 
+from vgo_agent.agent.report.ledger import headline as ledger_headline
 from vgo_agent.knowledge.loader import load
+from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.tools.case import Case
 from vgo_agent.tools.conclude import concluded
 from vgo_agent.tools.findings import Findings
-from vgo_agent.tools.look_up import LookUpArguments, run
+from vgo_agent.tools.look_up import LookUpArguments, run, uncounted
 from vgo_agent.tools.results import LookUpResult
 from vgo_agent.tools.verdict import to_json
 from vgo_agent.tools.verdict_words import headline
@@ -58,6 +60,21 @@ def test_no_priority_is_tried_against_a_wait_or_the_program_itself(priority):
 def test_why_it_is_set_aside_is_told_in_milliseconds():
     (fifo,) = (one for one in looked_up("run_queue_wait", sleep=20.0).candidates if one.mitigation == "sched_fifo")
     assert "what it acts on holds 0 of the 20 ms that slow runs take longer" in fifo.unmet
+
+
+def test_what_leaves_nearly_all_of_the_spread_is_not_worth_a_trial():
+    found = ledger(sleep=20.0, queue_others=3.0)
+    assert found.worth_trying([TimeState.SLEEP]) and found.worth_trying([TimeState.QUEUE_OTHERS])
+    assert not found.worth_trying([TimeState.DISK]) and not found.worth_trying([TimeState.USER])
+    known = uncounted(ranked(), ledger(sleep=20.0))
+    assert "memory_layout" not in known and "hash_seed" not in known, "they act on a CPU, and the time lies asleep"
+
+
+@pytest.mark.parametrize(("unseen", "seen"), [({"unseen": 0.0}, False), ({}, True)])
+def test_nothing_is_concluded_where_much_of_the_time_was_not_seen(unseen, seen):
+    found = ledger(sleep=20.0, **unseen)  # 10 of 70 ms of each run, alike in slow and fast ones
+    assert bool(found.material) == found.concludes == seen
+    assert ("nothing is concluded" in ledger_headline(found)) != seen
 
 
 def test_of_equal_harm_the_state_that_could_give_most_comes_first():

@@ -70,13 +70,18 @@ class Ledger(FiniteResult):
     def material(self) -> tuple[StateShare, ...]:
         """The states that matter, the largest share first; then those that do once waiting behind others is left out.
 
-        None where the states miss the time of the runs, that is not what the outcome measures, or too much is unseen.
+        None where nothing is concluded.
         """
-        if not (self.sums.hold and self.fits and self.seen):
+        if not self.concludes:
             return ()
         known = {one.state for one in self.shares.material}
         beside = self.net.material if self.net else ()
         return (*self.shares.material, *(one for one in beside if one.state not in known))
+
+    @property
+    def concludes(self) -> bool:
+        """The states add up to the time of the runs, that stands for what the outcome measures, and enough was seen."""
+        return self.sums.hold and self.fits and self.seen
 
     @property
     def seen(self) -> bool:
@@ -173,7 +178,7 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
         sums=sums,
         shares=divided,
         net=net,
-        causes=tuple(found) if split.opened else (),
+        causes=tuple(found),
         counts=_counts(split, slow),
         on_cpu=on_cpu_evidence(seen, of_seen, seed) if sums.hold and split.fits else None,
     )
@@ -183,6 +188,8 @@ def _causes(
     split: SplitRuns, divided: VarianceShares, factors: Iterable[KnownFactor], seed: int, without: bool = False
 ) -> list[LedgerCause]:
     """Of material states; `without`: of waiting behind others alone, since the rest is looked at without it."""
+    if not split.opened:
+        return []
     slow, _ = slow_runs(split.time_ms)
     states = [one.state for one in divided.material if not without or one.state == TimeState.QUEUE_OTHERS]
     return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow, factors, seed)]

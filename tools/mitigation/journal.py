@@ -53,10 +53,10 @@ class JournalEntry(Frozen):
     def left_behind(self) -> bool:
         """Nobody else will put it back: its process is dead, or the machine has booted since.
 
-        Of a process in another container only its lock on the journal tells that it lives.
+        Of one that is hidden in another container only its lock on the journal tells that it lives.
         """
         owner = Owner(self.pid, self.start)
-        return self.boot_id != boot_id() or owner.elsewhere or not owner.alive
+        return self.boot_id != boot_id() or owner.hidden or not owner.alive
 
 
 def new_entry(mitigation: str, groups: tuple[SavedKnob, ...], root: Path) -> JournalEntry:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
-from ...layers.pid_namespace import NAMESPACE, pid_namespace
+from ...layers.pid_namespace import NAMESPACE, pid_namespace, told_start
 from ..execution.tree import DEAD, stat
 
 
@@ -25,15 +25,17 @@ class Owner(NamedTuple):
     """Field 22 of /proc/PID/stat, clock ticks after boot, and NAMESPACE times the inode of its PID namespace."""
 
     @property
-    def elsewhere(self) -> bool:
-        """It is in another PID namespace, where its number means another process."""
-        return self.start // NAMESPACE != pid_namespace()
+    def hidden(self) -> bool:
+        """It is in another PID namespace, and we are not in the machine's own, from which all are seen."""
+        return pid_namespace() not in (0, self.start // NAMESPACE)
 
     @property
     def alive(self) -> bool:
-        """A zombie counts as dead: it can put nothing back. One elsewhere is alive as far as can be seen from here."""
-        if self.elsewhere:
-            return pid_namespace() != 0 or _inhabited(self.start // NAMESPACE)
+        """A zombie counts as dead: it can put nothing back. One that is hidden counts as alive."""
+        if self.hidden:
+            return True
+        if self.start // NAMESPACE != pid_namespace():
+            return _inhabited(self.start // NAMESPACE)
         fields = stat(self.pid)
         return bool(fields) and begun(self.pid) == self.start and fields[0] not in DEAD
 
@@ -56,7 +58,7 @@ def this_process() -> Owner:
 def begun(pid: int) -> int:
     """Return when a process of our PID namespace began, as `Owner` has it; 0 where there is none."""
     fields = stat(pid)
-    return int(fields[19]) + pid_namespace() * NAMESPACE if fields else 0
+    return told_start(fields[19]) if fields else 0
 
 
 def boot_id() -> str:
