@@ -67,7 +67,7 @@ NULLS: Mapping[str, tuple[str, ...]] = {
 }
 """Steady, or of drawn work."""
 OWN = frozenset({TimeState.USER, TimeState.ON_CPU})
-OTHERS = frozenset({TimeState.QUEUE_OTHERS, TimeState.INTERRUPT})
+OTHERS = frozenset({TimeState.QUEUE_OTHERS, TimeState.STOLEN, TimeState.INTERRUPT})
 """Doing of other programs, which a shared machine has."""
 
 

@@ -18,6 +18,7 @@ class TimeState(StrEnum):
     QUEUE_OTHERS = "queue_others"
     QUEUE_NOBODY = "queue_nobody"
     THROTTLED = "throttled"
+    STOLEN = "stolen"
     BLOCKED = "blocked"
     DISK = "disk"
     WRITE_THROTTLE = "write_throttle"
@@ -49,6 +50,8 @@ WAITS = (
 """What time blocked is divided into where stacks are kept."""
 QUEUES = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY, TimeState.THROTTLED)
 """What time ready, without a CPU, is divided into where the whole machine is seen."""
+OTHERS = (TimeState.QUEUE_OTHERS, TimeState.STOLEN)
+"""What other programs, and the host of a virtual machine, take of the CPUs: known exactly of each run."""
 WHOLES = frozenset({TimeState.ON_CPU, TimeState.QUEUE, TimeState.OFF_CPU, TimeState.UNDIVIDED, TimeState.UNSEEN})
 """States that others are booked under where these cannot be told apart; nothing acts on them as such."""
 MEASURED = tuple(state for state in TimeState if state not in ON_CPU_KINDS)
@@ -61,5 +64,7 @@ def measured_as(state: TimeState) -> frozenset[TimeState]:
         return frozenset({state, TimeState.ON_CPU, TimeState.UNDIVIDED})
     if state in WHOLES:
         return frozenset({state})
+    if state is TimeState.STOLEN:  # what the kernel counts as on a CPU has it, or has not
+        return frozenset({state, TimeState.ON_CPU, TimeState.OFF_CPU, TimeState.UNDIVIDED})
     part_of = {TimeState.QUEUE} if state in QUEUES else {TimeState.BLOCKED} if state in WAITS else set()
     return frozenset({state, TimeState.OFF_CPU, TimeState.UNDIVIDED} | part_of)

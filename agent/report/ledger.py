@@ -91,7 +91,7 @@ def headline(ledger: Ledger) -> str:
     if ledger.net is None or len(ledger.material) == len(shares.material):
         return told
     net = ledger.net
-    return f"{told} Without waiting behind other programs they take {number(net.gap_ms, 3)} ms more{_most_of(net)}."
+    return f"{told} Without what others took of the CPUs they take {number(net.gap_ms, 3)} ms more{_most_of(net)}."
 
 
 def _most_of(shares: VarianceShares) -> str:
@@ -156,7 +156,7 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
         return
     yield from _left(shares)
     if ledger.net is not None:
-        yield Section("Without waiting behind other programs", tuple(_net(ledger.net)))
+        yield Section("Without what others took of the CPUs", tuple(_net(ledger.net)))
     told = _why(ledger)
     for state in dict.fromkeys((*(one.state for one in ledger.causes), *told)):
         causes = [one for one in ledger.causes if one.state == state]
@@ -201,7 +201,7 @@ def _why(ledger: Ledger) -> dict[str, str]:
 
 def _net(net: VarianceShares) -> Iterator[Block]:
     yield (
-        f"Less the time behind other programs, runs vary by an SD of {number(net.sd_ms, 3)} ms, and slow runs take "
+        f"Less what others took of the CPUs, runs vary by an SD of {number(net.sd_ms, 3)} ms, and slow runs take "
         f"{number(net.gap_ms, 3)} ms more."
     )
     yield _table(net)

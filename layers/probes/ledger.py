@@ -22,7 +22,7 @@ from .perf_open import refusal
 from .perf_ring import RingLoad
 from .region import FoundBy, Region, on_cpus
 from .region_search import RegionSearch
-from .sched_trace import SchedRings
+from .sched_trace import RAN, SchedRings, SchedTrace
 from .shared_lines import LineSearch
 from .throttling import GroupWatch, Throttling
 from .timeline import Timelines, totals
@@ -137,18 +137,10 @@ class LedgerProbe(LayerProbe):
             spent = self._own.divide(self._pid, self._window[1] - self._window[0], self._throttling.ns)
             self._tell_rung(self._own)
             return self._cells(spent)
-        if self._rings is None:
-            return {}
-        if not self._with_stacks and (why := self._load.too_much(self._written, self._window[1] - self._window[0])):
-            self._rings, self._written = None, []
-            self._step_down(OwnTasks(self._root, f"{why}: {BUSY_CURE}"))
-            return {}
-        full = self._rings.full(self._written)
-        self._lack(LOST.format(self._key, 4 * self._ring_mib) if full else "")
-        if full:
+        trace = self._read()
+        if trace is None:
             return {}
         self._absent = self._without
-        trace = self._rings.read(self._written)
         timelines = Timelines(trace, self._pid, self._stacks)
         searched = (
             self._search.find(trace, timelines, outcome_ns, self._window[0])
@@ -171,6 +163,25 @@ class LedgerProbe(LayerProbe):
             values[f"{self._key}.lanes"] = lanes_of(opener, path, region).text()
             made.remove({timelines.processes.get(task, task) for task in timelines.tree} if self._python else ())
         return self._declared(values)
+
+    def _read(self) -> SchedTrace | None:
+        """Read what was written, if all was and it did not cost too much.
+
+        A program that reads its CPU time all the time is charged each time: that alone is not watched any more.
+        """
+        if self._rings is None:
+            return None
+        trace, wall_ns = self._rings.read(self._written), self._window[1] - self._window[0]
+        full, why = self._rings.full(self._written), self._load.too_much(self._written, wall_ns)
+        if trace.charged_often:
+            self._rings.rings.remove(RAN)
+            self._load = RingLoad()
+        elif why and not self._with_stacks:
+            self._rings, self._written = None, []
+            self._step_down(OwnTasks(self._root, f"{why}: {BUSY_CURE}"))
+            return None
+        self._lack(LOST.format(self._key, 4 * self._ring_mib) if full else "")
+        return None if full else trace
 
     def _cells(self, spent: Mapping[TimeState, int]) -> dict[str, Value]:
         return self._declared({f"{self._key}.{state}_ms": nanoseconds / MS for state, nanoseconds in spent.items()})

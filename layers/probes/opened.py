@@ -189,7 +189,7 @@ class Opener:
             return self._names.label(piece.task)
         if piece.state is TimeState.THROTTLED:
             return f"{self._names.label(piece.task)}, by its CPU quota"
-        if piece.state is TimeState.QUEUE_NOBODY:
+        if piece.state in (TimeState.QUEUE_NOBODY, TimeState.STOLEN):
             return self._names.label(piece.task)
         if piece.state in QUEUES:
             named = self._names.name if piece.state is TimeState.QUEUE_OTHERS else self._names.label

@@ -26,8 +26,9 @@ from .perf_open import (
 )
 from .sysfs import cpu_numbers
 
-TID, TIME, CHAIN, CPU, RAW, REGISTERS, STACK, IDENTIFIER = (1 << bit for bit in (1, 2, 5, 7, 10, 12, 13, 16))
-"""PERF_SAMPLE_*: what is in a record, in the order identifier, tid, time, cpu, chain, raw, registers, stack."""
+TID, TIME, CHAIN, CPU, PERIOD, RAW, REGISTERS, STACK, IDENTIFIER = (1 << bit for bit in (1, 2, 5, 7, 8, 10, 12, 13, 16))
+"""PERF_SAMPLE_*: what is in a record, in the order identifier, tid, time, cpu, period, chain, raw,
+registers, stack."""
 EXCLUDE_IDLE, MAPS, TASKS, WATERMARK, SAMPLE_ID_ALL, KERNEL_CHAIN, MAPS2, USE_CLOCK, CONTEXT_SWITCH = (
     1 << bit for bit in (7, 8, 13, 14, 18, 22, 23, 25, 26)
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import struct
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from ..pid_namespace import pid_namespace
 from .instructions import GENERAL_REGISTERS, NAMES, operands_unknown
+from .machine import CPU_FIELDS
 from .part_events import MARK, MARKED, PART, TIMES, Mark, part_events
 from .perf_open import SOFTWARE, TRACEPOINT
 from .perf_ring import (
@@ -20,6 +22,7 @@ from .perf_ring import (
     KERNEL_CHAIN,
     MAPS,
     MAPS2,
+    PERIOD,
     RAW,
     REGISTERS,
     STACK,
@@ -29,6 +32,8 @@ from .perf_ring import (
 from .tracefs import TraceFormat, trace_formats
 
 SWITCH, WAKING, FORK = "sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork"
+RAN = "sched/sched_stat_runtime"
+ALWAYS = (SWITCH, WAKING, FORK, RAN)
 FAILED, CLOCK = "raw_syscalls/sys_exit", "cpu-clock"
 CPU_CLOCK = 0
 """PERF_COUNT_SW_CPU_CLOCK."""
@@ -43,6 +48,8 @@ NAME = "16s"
 """How a task's name lies in an event."""
 NO_REGISTERS, WIDE_REGISTERS = bytes(8), (2).to_bytes(8, "little")
 """What stands before registers of 64 bits: PERF_SAMPLE_REGS_ABI_64."""
+MOST_CHARGES = 2_000
+"""Of a run: what a second of clock ticks and turns on two CPUs has."""
 NO_NUMBER = (1 << 32) - 1
 """Of a task that has ended."""
 FIRST_ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}
@@ -102,7 +109,17 @@ class Fork(NamedTuple):
     child: int
 
 
-Event = Switch | SwitchedIn | Waking | Fork
+class Ran(NamedTuple):
+    """The kernel charged a task on a CPU with what it ran since the last time."""
+
+    at: int
+    cpu: int
+    task: int
+    spent: int
+    """Nanoseconds, without what the host of a virtual machine ran meanwhile."""
+
+
+Event = Switch | SwitchedIn | Waking | Fork | Ran
 
 
 class Sampled(NamedTuple):
@@ -154,6 +171,14 @@ class SchedTrace:
     """Time and task: when each wrote to standard output or error, read a clock that is watched, left for good."""
     mapped: list[Mapped] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    stolen: bool = False
+    """The host of this virtual machine has taken its CPUs since it started."""
+
+    @property
+    def charged_often(self) -> bool:
+        """Tasks were charged with what they ran far more often than at each switch and clock tick."""
+        count = Counter(map(type, self.events))
+        return count[Ran] > MOST_CHARGES and count[Ran] > 4 * count[Switch]
 
     def name(self, task: int) -> str:
         """What a task is called; it may never have been seen on a CPU."""
@@ -173,6 +198,8 @@ class SchedTrace:
                     self.events[place] = event._replace(waker=number(event.waker), woken=number(event.woken))
                 case Fork():
                     self.events[place] = event._replace(parent=number(event.parent), child=number(event.child))
+                case Ran():
+                    self.events[place] = event._replace(task=number(event.task))
         self.names = {number(task): name for task, name in self.names.items()}
         self.priorities = {number(task): priority for task, priority in self.priorities.items()}
 
@@ -190,7 +217,7 @@ class SchedRings:
 
         `memory`: bytes of the program's stack that samples carry.
         """
-        names = (SWITCH, WAKING, FORK, *((FAILED, *PART) if stacks else ()))
+        names = (*ALWAYS, *((FAILED, *PART) if stacks else ()))
         formats = trace_formats(root, names)
         self._stacks, self._memory = stacks, memory
         self._general = 0 if not stacks or operands_unknown() else GENERAL_REGISTERS
@@ -202,6 +229,7 @@ class SchedRings:
         )
         self._waking = fields(formats[WAKING], common_flags="B", common_pid="i", pid="i")
         self._fork = fields(formats[FORK], common_pid="i", child_pid="i")
+        self._ran, self._root = fields(formats[RAN], pid="i", runtime="Q"), root
         # What a tracepoint says of tasks is numbered as on the whole machine, what records say as in our namespace.
         self._nested = pid_namespace() != 0
         self._own_numbers: dict[int, int] = {}
@@ -217,9 +245,12 @@ class SchedRings:
 
     def _events(self) -> list[RingEvent]:
         """The first carries the records of switches and mappings: each event would write its own."""
-        switch, waking, fork = (RingEvent(name, TRACEPOINT, self._numbers[name]) for name in (SWITCH, WAKING, FORK))
+        # With its period a runtime is one sample; without, one for each nanosecond, until the kernel stops them.
+        switch, waking, *others = (
+            RingEvent(name, TRACEPOINT, self._numbers[name], sample=RAW | PERIOD * (name == RAN)) for name in ALWAYS
+        )
         if not self._stacks:
-            return [switch._replace(flags=CONTEXT_SWITCH), waking, fork]
+            return [switch._replace(flags=CONTEXT_SWITCH), waking, *others]
         sample = RAW | CHAIN | (REGISTERS if self._registers else 0)
         flags = CONTEXT_SWITCH | MAPS | MAPS2 | KERNEL_CHAIN
         sampled = CHAIN | REGISTERS * bool(self._general) | STACK * bool(self._memory)
@@ -229,7 +260,7 @@ class SchedRings:
         return [
             switch._replace(sample=sample, flags=flags, registers=self._registers),
             waking._replace(sample=RAW | CHAIN, flags=KERNEL_CHAIN),
-            fork,
+            *others,
             RingEvent(FAILED, TRACEPOINT, self._numbers[FAILED], filter="ret < 0 && ret > -200"),
             clock,
         ]
@@ -240,7 +271,7 @@ class SchedRings:
 
     def read(self, written: Sequence[bytes]) -> SchedTrace:
         """Parse what was written."""
-        trace = SchedTrace()
+        trace = SchedTrace(stolen=steals(self._root))
         for records in written:
             self._read(records, trace)
         if self._nested:
@@ -297,17 +328,20 @@ class SchedRings:
         elif name == WAKING:
             flags, waker, woken = self._waking.unpack_from(records, raw)
             trace.events.append(Waking(time, cpu, waker, woken, flags, stack))
-        elif name == FORK:
-            trace.events.append(Fork(time, cpu, *self._fork.unpack_from(records, raw)))
+        elif name == RAN:
+            trace.events.append(Ran(time, cpu, *self._ran.unpack_from(records, raw + 8)))
         elif name == CLOCK:
             registers, raw = self._registers_at(records, raw - 4)
             memory = self._memory_at(records, raw) if self._memory else b""
             trace.samples.setdefault(task, []).append(Sampled(time, process, stack, memory, cpu, registers))
         else:
-            self._rarer(name, records, raw, time, task, trace)
+            self._rarer(name, records, raw, (time, cpu, task), trace)
 
-    def _rarer(self, name: str, records: bytes, raw: int, time: int, task: int, trace: SchedTrace) -> None:
-        if name == FAILED:
+    def _rarer(self, name: str, records: bytes, raw: int, place: tuple[int, int, int], trace: SchedTrace) -> None:
+        time, cpu, task = place
+        if name == FORK:
+            trace.events.append(Fork(time, cpu, *self._fork.unpack_from(records, raw)))
+        elif name == FAILED:
             call, error = self._failed.unpack_from(records, raw)
             trace.failed.append(FailedCall(time, task, call, -error))
         elif name == MARKED:
@@ -336,6 +370,12 @@ class SchedRings:
         if records[registers : registers + 8] == NO_REGISTERS:
             return None
         return int.from_bytes(records[registers + 8 : registers + 16], "little")
+
+
+def steals(root: Path) -> bool:
+    """Tell whether the host of this virtual machine has run something else while the machine wanted a CPU."""
+    total = (root / "proc/stat").read_text().split("\n", 1)[0].split()
+    return int(dict(zip(CPU_FIELDS, total[1:], strict=False)).get("steal", 0)) > 0
 
 
 def fields(trace_format: TraceFormat, **codes: str) -> struct.Struct:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...knowledge.time_states import MEASURED, QUEUES, TimeState
 from .kernel_stack import KernelStacks, call_of, interrupt_of, wait_of
-from .sched_trace import Event, Fork, SchedTrace, Switch, SwitchedIn, Waking
+from .sched_trace import Event, Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
 
 DEAD = 0x30
 RUNNABLE = 0xFF
@@ -21,15 +21,21 @@ RUNNABLE = 0xFF
 DEEPEST = 10
 """Waits that are followed from waker to waker."""
 IDLE_CPU = "an interrupt on an idle CPU"
+SWITCHING_NS = 100_000
+"""A switch takes less, from when a task is charged for the last time to the event."""
+LEAST_STOLEN_NS = 1_000
+"""Shorter, and two clocks of the kernel may have been read at different times."""
+UNTOLD = frozenset({TimeState.BLOCKED, TimeState.UNSEEN})
+"""States that say nothing of what a task did."""
 
 
 class Stretch(NamedTuple):
-    """A task from `start` to `end`: on a CPU, in its queue, or blocked until somebody woke it."""
+    """A task from `start` to `end`: on a CPU, on one that the host took away, in its queue, or blocked until woken."""
 
     start: int
     end: int
     kind: str
-    """`cpu`, `queue` or `blocked`."""
+    """`cpu`, `stolen`, `queue` or `blocked`."""
     cpu: int = -1
     waker: int = 0
     """Task that ended the wait; 0 where an interrupt did, or where it was not seen."""
@@ -68,11 +74,13 @@ class Timelines:
         self.born: dict[int, Fork] = {}
         self.processes: dict[int, int] = {}
         """Of tasks."""
-        self._stacks = stacks
+        self._stacks, self._stolen = stacks, trace.stolen
         self._now: dict[int, Stretch] = {}
         self._woken: set[int] = set()
         """Tasks that were woken on their way to block, while they still had their CPU."""
         self._running: dict[int, tuple[int, int]] = {}
+        self._charged_at: dict[int, int] = {}
+        """When each task was last charged with what it ran."""
         self._since = trace.events[0].at if trace.events else 0
         for event in trace.events:
             self._take(event)
@@ -95,6 +103,8 @@ class Timelines:
                 self._switch_in(event.at, event.cpu, event.into)
             case Waking():
                 self._wake(event)
+            case Ran():
+                self._charge(event)
             case Fork():
                 self.born.setdefault(event.child, event)
                 self._now[event.child] = Stretch(event.at, event.at, "queue", event.cpu)
@@ -116,9 +126,15 @@ class Timelines:
                 since = max(since, open_stretch.start)
                 self._close(task, since, open_stretch)
             open_stretch = Stretch(since, since, "cpu", event.cpu)
-        self._close(task, event.at, open_stretch)
+        left = self._left(task, event.at, open_stretch)
+        self._close(task, left, open_stretch)
         gone = "dead" if event.state & DEAD else "blocked" if event.state & RUNNABLE else "queue"
-        self._now[task] = Stretch(event.at, event.at, gone, event.cpu, switch=event)
+        self._now[task] = Stretch(left, left, gone, event.cpu, switch=event)
+
+    def _left(self, task: int, at: int, stretch: Stretch) -> int:
+        """When a task that was switched away `at` a time was last charged with what it ran: just before."""
+        charged = self._charged_at.get(task, -SWITCHING_NS)
+        return charged if stretch.start <= charged and at - charged < SWITCHING_NS else at
 
     def _switch_in(self, at: int, cpu: int, task: int) -> None:
         if self._running.get(cpu, (None,))[0] == task and task in self._now and self._now[task].kind == "cpu":
@@ -133,6 +149,32 @@ class Timelines:
         if (open_stretch := self._now.get(task)) is not None:
             self._close(task, at, self._ended(task, open_stretch, cpu))
         self._now[task] = Stretch(at, at, "cpu", cpu)
+
+    def _charge(self, event: Ran) -> None:
+        """Part off what the host took of a CPU since a task was last charged; it runs on when the CPU is back.
+
+        A task is charged from when it was picked, which is earlier than the switch to it.
+        """
+        task, open_stretch = event.task, self._now.get(event.task)
+        if open_stretch is not None and open_stretch.kind == "cpu":
+            since = max(open_stretch.start, self._charged_at.get(task, 0))
+            stolen = event.at - since - event.spent
+            if stolen > LEAST_STOLEN_NS and self._stolen:
+                self._close(task, event.at - stolen, open_stretch)
+                self._close(task, event.at, open_stretch._replace(start=event.at - stolen, kind="stolen"))
+                self._now[task] = open_stretch._replace(start=event.at)
+            elif stolen < 0 and since == open_stretch.start:
+                self._now[task] = open_stretch._replace(start=self._picked(task, since, since + stolen))
+        self._charged_at[task] = event.at
+
+    def _picked(self, task: int, switched: int, charged: int) -> int:
+        """When a task left its queue: when it was `charged` from, if it was ready then."""
+        waited = self.tasks[task][-1] if self.tasks[task] else None
+        if waited is None or waited.kind != "queue" or waited.end != switched:
+            return switched
+        picked = max(waited.start, charged)
+        self.tasks[task][-1:] = [waited._replace(end=picked)] if picked > waited.start else []
+        return picked
 
     def _ended(self, task: int, stretch: Stretch, cpu: int) -> Stretch:
         """What ended when a task came on a CPU; a wake-up that came while it was still on its way to block counts."""
@@ -200,7 +242,7 @@ class Timelines:
             if stretch.start >= end or at >= end:
                 break
             if stretch.start > at:
-                yield ChargedTime(at, stretch.start, TimeState.UNSEEN, task, 0, None, above)
+                yield self._told_by(at, stretch.start, TimeState.UNSEEN, task, None, above)
                 at = stretch.start
             if (until := min(stretch.end, end)) > at:
                 yield from self._charged(task, stretch, at, until, above)
@@ -219,10 +261,24 @@ class Timelines:
         if stretch.kind == "cpu":
             state = TimeState.ON_CPU if task in self.tree else TimeState.PEER_ON_CPU
             yield ChargedTime(start, end, state, task, 0, stretch, above)
+        elif stretch.kind == "stolen":
+            yield ChargedTime(start, end, TimeState.STOLEN, task, 0, stretch, above)
         elif stretch.kind == "queue":
             yield from self._queued(task, stretch, start, end, above)
         else:
-            yield ChargedTime(start, end, self.wait(stretch), task, 0, stretch, above)
+            yield self._told_by(start, end, self.wait(stretch), task, stretch, above)
+
+    def _told_by(
+        self, start: int, end: int, state: TimeState, task: int, stretch: Stretch | None, above: Waits
+    ) -> ChargedTime:
+        """Charge a wait; one of no known kind, such as that of an idle kernel thread for work, to who waits for it."""
+        place = len(above) if state in UNTOLD else 0
+        while place and state in UNTOLD:
+            place -= 1
+            waiting, wait = above[place]
+            if wait is not BEFORE_BIRTH and (kind := self.wait(wait)) not in UNTOLD:
+                state, task, stretch, above = kind, waiting, wait, above[:place]
+        return ChargedTime(start, end, state, task, 0, stretch, above)
 
     def throttled(self, pieces: Iterable[ChargedTime], most: int) -> Iterator[ChargedTime]:
         """Book the program's own time in queues as held back by a quota where a CPU was stopped, `most` ns in all."""

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.probes.kernel_stack import KernelStacks
 from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.lanes_made import MOST_PIECES
 from vgo_agent.layers.probes.open_files import OpenFiles
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn, Waking
+from vgo_agent.layers.probes.sched_trace import Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
 from vgo_agent.tools.execution.launch import Launch
 
@@ -198,9 +200,13 @@ def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypat
     probe.close()
 
 
+UNIT = 10_000
+"""Nanoseconds: less than that is not called stolen."""
+
+
 def events(chance: random.Random, tasks: int, cpus: int, count: int):
     """Any events at all, in any order: the kernel leaves some out."""
-    for at in sorted(chance.randrange(1000) for _ in range(count)):
+    for at in sorted(UNIT * chance.randrange(1000) for _ in range(count)):
         cpu, one, other = chance.randrange(cpus), chance.randrange(tasks + 1), chance.randrange(tasks + 1)
         yield chance.choice(
             (
@@ -208,6 +214,7 @@ def events(chance: random.Random, tasks: int, cpus: int, count: int):
                 SwitchedIn(at, cpu, one),
                 Waking(at, cpu, one, other, chance.choice((0, 8, 16))),
                 Fork(at, cpu, one, other),
+                Ran(at, cpu, one, UNIT * chance.randrange(200)),
             )
         )
 
@@ -244,12 +251,58 @@ def test_of_very_many_pieces_neighbours_are_put_together(spawner, opened):
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 6), st.integers(1, 3), st.integers(0, 60))
 def test_every_nanosecond_is_charged_once_whatever_the_events(chance, tasks, cpus, count):
-    timelines, stopped = Timelines(SchedTrace(list(events(chance, tasks, cpus, count))), 1), chance.randrange(300)
-    pieces = list(timelines.throttled(timelines.walk(1, 100, 900), stopped))
-    assert [piece.start for piece in pieces] == [100, *(piece.end for piece in pieces[:-1])]
-    assert pieces[-1].end == 900 and sum(totals(pieces).values()) == 800
+    trace = SchedTrace(list(events(chance, tasks, cpus, count)), stolen=chance.random() < 0.5)
+    timelines, stopped = Timelines(trace, 1), UNIT * chance.randrange(300)
+    pieces = list(timelines.throttled(timelines.walk(1, 100 * UNIT, 900 * UNIT), stopped))
+    assert [piece.start for piece in pieces] == [100 * UNIT, *(piece.end for piece in pieces[:-1])]
+    assert pieces[-1].end == 900 * UNIT and sum(totals(pieces).values()) == 800 * UNIT
     assert all(piece.end > piece.start for piece in pieces)
     assert totals(pieces)[TimeState.THROTTLED] <= cpus * stopped
+
+
+@pytest.mark.parametrize("stolen", [True, False])
+def test_a_task_is_on_a_cpu_as_long_as_the_kernel_says_and_the_rest_the_host_has_taken(stolen):
+    ms = 1_000_000
+    trace = SchedTrace(
+        [
+            Waking(1 * ms, 0, 0, 1, 8),
+            Switch(3 * ms, 0, 0, 0, 1),
+            Ran(5 * ms, 0, 1, 3 * ms),  # it was picked 1 ms before the switch to it
+            Ran(9 * ms, 0, 1, 1 * ms),
+            Ran(12 * ms, 0, 1, 3 * ms),
+            Switch(12 * ms + 5_000, 0, 1, 1, 0),
+            Waking(20 * ms, 0, 0, 1, 8),
+        ],
+        stolen=stolen,
+    )
+    spent = totals(Timelines(trace, 1).walk(1, 1 * ms, 20 * ms))
+    assert spent[TimeState.STOLEN] == 3 * ms * stolen and spent[TimeState.BLOCKED] == 8 * ms
+    assert spent[TimeState.ON_CPU] == 10 * ms - spent[TimeState.STOLEN] and spent[TimeState.QUEUE_NOBODY] == 1 * ms
+
+
+def test_what_nobody_knows_of_who_ended_a_wait_is_the_wait(monkeypatch):
+    """A thread of the kernel that is idle waits for work: who waits for it says what for."""
+    disk, idle = struct.pack("=Q", 2), struct.pack("=Q", 1)
+
+    stacks = KernelStacks()
+    monkeypatch.setattr(
+        stacks, "names", lambda stack: {disk: ("io_schedule",), idle: ("worker_thread",)}.get(stack, ())
+    )
+    client, worker = 1, 2
+    trace = SchedTrace(
+        [
+            Switch(50, 1, worker, 1, 0, worker, idle),
+            Switch(100, 0, 0, 0, client),
+            Switch(200, 0, client, 2, 0, client, disk),
+            Waking(400, 1, 0, worker, 8),
+            Switch(410, 1, 0, 0, worker),
+            Waking(500, 1, worker, client, 0),
+            Switch(520, 0, 0, 0, client),
+            Switch(600, 0, client, 0x10, 0),
+        ]
+    )
+    spent = totals(Timelines(trace, client, stacks).walk(client, 100, 600))
+    assert spent[TimeState.DISK] == 200 and spent[TimeState.PEER_ON_CPU] == 90 and spent[TimeState.BLOCKED] == 0
 
 
 def test_of_waits_in_a_queue_the_longest_are_those_that_a_quota_made():

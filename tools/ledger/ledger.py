@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ...knowledge.schema import KnownFactor
 from ...knowledge.shape import is_empty, is_none
-from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState, measured_as
+from ...knowledge.time_states import ON_CPU_KINDS, OTHERS, WAITS, TimeState, measured_as
 from ...layers.probes.region import IN_CPU_TIME, FoundBy
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
@@ -29,7 +29,7 @@ MOST_UNSEEN = 0.03
 MOST_LEFT = 0.95
 """Ratio of standard deviations: a state that leaves more is not worth a remedy."""
 MOSTLY = 0.5
-"""Of the variance: where waiting behind others holds more, slow and fast are told apart without it too."""
+"""Of the variance: where what others take of the CPUs holds more, slow and fast are told apart without it too."""
 
 
 class Sums(FiniteResult):
@@ -56,7 +56,7 @@ class Ledger(FiniteResult):
     sums: Sums
     shares: VarianceShares
     net: VarianceShares | None
-    """Of the time without waiting behind others, where that holds most of the variance."""
+    """Of the time without what others take of the CPUs, where that holds most of the variance."""
     causes: tuple[LedgerCause, ...]
     """Of material states."""
     counts: tuple[CallCount, ...]
@@ -68,7 +68,7 @@ class Ledger(FiniteResult):
 
     @property
     def material(self) -> tuple[StateShare, ...]:
-        """The states that matter, the largest share first; then those that do once waiting behind others is left out.
+        """The states that matter, the largest share first; then those that do once what others take is left out.
 
         None where nothing is concluded.
         """
@@ -187,18 +187,19 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
 def _causes(
     split: SplitRuns, divided: VarianceShares, factors: Iterable[KnownFactor], seed: int, without: bool = False
 ) -> list[LedgerCause]:
-    """Of material states; `without`: of waiting behind others alone, since the rest is looked at without it."""
+    """Of material states; `without`: of what others take alone, since the rest is looked at without it."""
     if not split.opened:
         return []
     slow, _ = slow_runs(split.time_ms)
-    states = [one.state for one in divided.material if not without or one.state == TimeState.QUEUE_OTHERS]
+    states = [one.state for one in divided.material if not without or one.state in OTHERS]
     return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow, factors, seed)]
 
 
 def without_others(split: SplitRuns) -> SplitRuns:
-    """The same runs less their waiting behind other programs, which is known exactly of each."""
-    states = {name: values for name, values in split.states.items() if name != TimeState.QUEUE_OTHERS}
-    return replace(split, time_ms=split.time_ms - split.states[TimeState.QUEUE_OTHERS], states=states)
+    """The same runs less what others took of their CPUs."""
+    states = {name: values for name, values in split.states.items() if name not in OTHERS}
+    taken = sum((values for name, values in split.states.items() if name in OTHERS), np.zeros(len(split.time_ms)))
+    return replace(split, time_ms=split.time_ms - taken, states=states)
 
 
 def sums_of(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
@@ -209,8 +210,7 @@ def sums_of(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
 
 
 def _net(split: SplitRuns, divided: VarianceShares, seed: int) -> VarianceShares | None:
-    others = divided.state(TimeState.QUEUE_OTHERS)
-    if others is None or others.share <= MOSTLY:
+    if sum(one.share for one in divided.states if one.state in OTHERS) <= MOSTLY:
         return None
     net = without_others(split)
     return shares(net.time_ms, net.states, seed)
