@@ -85,6 +85,9 @@ def headline(ledger: Ledger) -> str:
         return f"{what} split, and the metric times something that does not go with that: nothing is concluded of it."
     if not ledger.seen:
         return "The scheduler told nothing of too much of the runs' time: nothing is concluded."
+    if ledger.steady:
+        spread = number(100 * shares.sd_ms / shares.mean_ms, 2)
+        return f"The runs are steady: their SD is {spread} % of the mean, so that nothing has to be explained."
     if not ledger.material:
         return "No state of the runs' time surely goes with slow runs."
     told = f"Slow runs take {number(shares.gap_ms, 3)} ms more than fast ones{_most_of(shares)}."

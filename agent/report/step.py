@@ -54,7 +54,8 @@ class StepResult:
         """Where the milliseconds went, if the runs tell."""
         if not isinstance(self.result, ProfileResult):
             return None
-        return ledger_of(_runs(self), self.run.subject, self.run.limits.seed, load().factors)
+        limits = self.run.limits
+        return ledger_of(_runs(self), self.run.subject, limits.seed, load().factors, limits.steady_cv)
 
     @property
     def distorted(self) -> str:

@@ -13,7 +13,8 @@ from .gate import Gate
 from .kernel_stack import KernelStacks
 from .part_events import READING
 from .perf_ring import PerfRings, RingEvent
-from .sched_trace import SAMPLING_NS, Sampled
+from .sched_events import Sampled
+from .sched_trace import SAMPLING_NS
 
 CLOCKS = ("clock_gettime", "gettimeofday")
 """Functions of the C library that read the clock."""

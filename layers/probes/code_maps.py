@@ -6,7 +6,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterator
 
-from .sched_trace import Mapped, SchedTrace
+from .sched_events import Mapped, SchedTrace
 from .timeline import Timelines
 
 

@@ -81,15 +81,16 @@ RUNGS = (
         WHOLE,
         "what rung 2 sees, the kind, call and file of each wait and who ended it, functions on a CPU, calls that fail, "
         "and which part of a run the metric measures",
-        "up to 4 % of CPU time; 12 % where processes are started one after the other, half as much again at 2 million "
-        "calls or 30,000 round trips a second; 2 to 30 ms after a run, half a second at most",
+        "up to 5 % of CPU time; 15 % where processes are started one after the other, a third at 1.5 million calls a "
+        "second; 3 to 65 ms after a run, .6 s at most",
         lambda root: _rings(root, stacks=True),
     ),
     Rung(
         "ledger",
         WHOLE,
         "what all CPUs do: a wait counts as what the task did that ended it, a queue as behind whom",
-        "at most 2 % of CPU time, or it steps down; .5 to 9 ms after a run",
+        "under 2 % of CPU time, up to 6 % where processes are started one after the other, or it steps down; "
+        "1 to 17 ms after a run",
         lambda root: _rings(root, stacks=False),
     ),
     Rung(

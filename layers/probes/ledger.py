@@ -22,7 +22,8 @@ from .perf_open import refusal
 from .perf_ring import RingLoad
 from .region import FoundBy, Region, on_cpus
 from .region_search import RegionSearch
-from .sched_trace import RAN, SchedRings, SchedTrace
+from .sched_events import SchedTrace
+from .sched_trace import RAN, SchedRings
 from .shared_lines import LineSearch
 from .throttling import GroupWatch, Throttling
 from .timeline import Timelines, totals

@@ -21,7 +21,7 @@ from .kernel_stack import TELLING, KernelStacks
 from .open_files import OpenFiles
 from .perf_map import PerfMaps
 from .sampled_code import SampledCode
-from .sched_trace import Sampled, SchedTrace
+from .sched_events import Sampled, SchedTrace
 from .sysfs import cpu_numbers, text_of
 from .task_names import TaskNames
 from .timeline import BEFORE_BIRTH, ChargedTime, Stretch, Timelines

@@ -18,7 +18,8 @@ from .base import Probe
 from .perf_open import DUMMY, ENABLE_ON_EXEC, EXCLUDE_HV, EXCLUDE_KERNEL, INHERIT, SOFTWARE, refusal
 from .perf_ring import CONTEXT_SWITCH, TASKS, PerfRings, RingEvent, RingLoad
 from .process import Zombie
-from .sched_trace import RECORD, SWITCHED_OUT, Fork, SchedTrace, Switch, SwitchedIn
+from .sched_events import Fork, SchedTrace, Switch, SwitchedIn
+from .sched_trace import RECORD, SWITCHED_OUT
 from .timeline import DEAD, Timelines
 
 EXITED, FORKED, SWITCHED = 4, 7, 14

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...knowledge.time_states import TimeState
 from .part_events import BEGIN, CPU_READING, END, LEFT, READING, WRITTEN
-from .sched_trace import SchedTrace
+from .sched_events import SchedTrace
 from .timeline import ChargedTime, Timelines
 
 NEAR_NS, NEAR = (5_000, 15_000, 50_000), 0.01

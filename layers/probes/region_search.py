@@ -21,7 +21,8 @@ from .region import (
     later_by,
     readings,
 )
-from .sched_trace import BODY, SchedRings, SchedTrace
+from .sched_events import SchedTrace
+from .sched_trace import BODY, SchedRings
 from .timeline import Timelines
 
 LOOKING, COSTLY, MISSED = 0.02, 2, 2

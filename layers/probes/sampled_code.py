@@ -9,7 +9,7 @@ from .code_maps import CodeMaps
 from .elf_symbols import UNNAMED, function_at
 from .kernel_stack import FAULTS, KernelStacks, call_of, interrupting, program_addresses
 from .perf_map import PerfMaps
-from .sched_trace import Sampled
+from .sched_events import Sampled
 
 ANONYMOUS, MADE, UNMAPPED = "//anon", "code made at run time", "code of an unknown file"
 """What a mapping of no file is called, and code in one; what code is called whose mapping was not seen."""

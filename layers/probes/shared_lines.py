@@ -17,7 +17,8 @@ from .code_maps import CodeMaps
 from .elf_symbols import covering, functions, variable_at
 from .instructions import IP, NAMES, touched
 from .kernel_stack import KernelStacks
-from .sched_trace import SAMPLING_NS, Sampled, SchedTrace
+from .sched_events import Sampled, SchedTrace
+from .sched_trace import SAMPLING_NS
 from .timeline import Timelines
 
 LINE = 64

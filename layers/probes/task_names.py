@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from .sched_trace import SchedTrace
+from .sched_events import SchedTrace
 from .timeline import Timelines
 
 INTERPRETER = re.compile(r"(python|perl|ruby|node|php|Rscript|lua|julia|java|tclsh|bash|dash|sh)[\d.]*$")

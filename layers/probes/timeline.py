@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...knowledge.time_states import MEASURED, QUEUES, TimeState
 from .kernel_stack import KernelStacks, call_of, interrupt_of, wait_of
-from .sched_trace import Event, Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
+from .sched_events import Event, Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
 
 DEAD = 0x30
 RUNNABLE = 0xFF

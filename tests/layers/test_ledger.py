@@ -19,7 +19,7 @@ from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.lanes_made import MOST_PIECES
 from vgo_agent.layers.probes.open_files import OpenFiles
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.sched_trace import Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
+from vgo_agent.layers.probes.sched_events import Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
 from vgo_agent.tools.execution.launch import Launch
 

@@ -17,7 +17,7 @@ from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes import perf_ring
 from vgo_agent.layers.probes.own_tasks import STATES, OwnTasks, beside, common, merged
 from vgo_agent.layers.probes.perf_ring import RingLoad
-from vgo_agent.layers.probes.sched_trace import Fork, SchedTrace, Switch, SwitchedIn
+from vgo_agent.layers.probes.sched_events import Fork, SchedTrace, Switch, SwitchedIn
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 

@@ -16,7 +16,7 @@ from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.part_events import READING
 from vgo_agent.layers.probes.region import between_readings
-from vgo_agent.layers.probes.sched_trace import SchedTrace
+from vgo_agent.layers.probes.sched_events import SchedTrace
 from vgo_agent.layers.probes.timeline import Timelines
 from vgo_agent.layers.schema import Value
 from vgo_agent.tools.execution.launch import Launch

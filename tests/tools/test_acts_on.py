@@ -12,18 +12,18 @@ from vgo_agent.tools.conclude import concluded
 from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.look_up import LookUpArguments, run, uncounted
 from vgo_agent.tools.results import LookUpResult
-from vgo_agent.tools.verdict import to_json
+from vgo_agent.tools.verdict import Diagnosis, Explained, Found, Located, to_json
 from vgo_agent.tools.verdict_words import headline
 
-from ..agent.report.conftest import invisible, mitigated
+from ..agent.report.conftest import invisible, mitigated, unmitigated
 from .ledger.test_plausible import ledger
 
 KNOWN = load()
 
 
-def ranked(**more_ms):
+def ranked(made=None, **more_ms):
     """The case after a ranking with a ledger of runs that are slow by so much in each state."""
-    made = mitigated()
+    made = made or mitigated()
     told = ledger(**more_ms).model_dump(mode="json")
     calls = [
         dataclasses.replace(call, result={**(call.result or {}), "ledger": told})
@@ -97,6 +97,33 @@ def test_the_parts_of_a_cause_and_what_none_explains_add_up_to_the_whole_differe
     assert share == pytest.approx(1 - moved["held"][0]["share"] - asleep["share"]) and 0.1 < share < 0.2
     assert f"; {gap_ms:.3g} ms more, 14 % of the variance, stay unexplained" in headline(verdict)
     assert "rest" not in to_json(concluded(ranked(sleep=20.0)))["cause"], "of what was found nothing is held"
+
+
+def parts(case):
+    verdict = concluded(case)
+    assert isinstance(verdict, Diagnosis) and isinstance(verdict.cause, Explained)
+    return verdict.cause.parts
+
+
+def test_a_state_whose_milliseconds_are_known_comes_before_a_factor_of_which_they_are_not():
+    asleep, moved = parts(ranked(unmitigated(), sleep=20.0))
+    assert isinstance(asleep, Located) and isinstance(moved, Found) and not moved.held
+    moved, asleep = parts(ranked(unmitigated(), cpu_move=12.0, sleep=20.0))
+    assert isinstance(moved, Found) and moved.held and isinstance(asleep, Located)
+
+
+@pytest.mark.parametrize("taken", ["stolen", "queue_others"])
+def test_what_others_take_is_taken_out_where_it_is_most_of_the_spread(taken):
+    found = ledger(**{taken: 30.0, "sleep": 1.0})
+    assert found.net is not None and found.material[0].state == taken and found.net.material[0].state == "sleep"
+    assert "Without what others took of the CPUs they take 0.99" in ledger_headline(found)
+    assert ledger(sleep=30.0, **{taken: 5.0}).net is None
+
+
+def test_of_steady_runs_nothing_is_claimed():
+    found = ledger(sleep=20.0)
+    assert found.material and not (steady := found.model_copy(update={"steady": True})).material
+    assert "The runs are steady" in ledger_headline(steady)
 
 
 def test_without_a_ledger_nothing_is_set_aside():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -65,14 +66,16 @@ class Ledger(FiniteResult):
     """What tells why slow runs spend more on a CPU, where that matters and samples were kept."""
     changed: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
     """States whose gap is another one in runs in which stacks were kept: these are left out."""
+    steady: bool = Field(default=False, exclude_if=operator.not_)
+    """The time varies by no more than what was said to be steady: nothing has to be explained."""
 
     @property
     def material(self) -> tuple[StateShare, ...]:
         """The states that matter, the largest share first; then those that do once what others take is left out.
 
-        None where nothing is concluded.
+        None where nothing is concluded, or nothing has to be explained.
         """
-        if not self.concludes:
+        if self.steady or not self.concludes:
             return ()
         known = {one.state for one in self.shares.material}
         beside = self.net.material if self.net else ()
@@ -118,14 +121,26 @@ class Ledger(FiniteResult):
 
 
 def ledger_of(
-    table: RunTable, subject: Subject, seed: int, factors: Mapping[str, KnownFactor] = MappingProxyType({})
+    table: RunTable,
+    subject: Subject,
+    seed: int,
+    factors: Mapping[str, KnownFactor] = MappingProxyType({}),
+    steady_cv: float = 0.0,
 ) -> Ledger | None:
     """Make the ledger of the runs that carry one; None where there is none.
 
     Of those with stacks where there are some, unless the same states have other gaps in runs without: then keeping the
     stacks has changed the program. That is told where whole runs without stand for the same. `factors` are recognised
-    in what the states were made of.
+    in what the states were made of. Runs whose coefficient of variation is at most `steady_cv` are steady.
     """
+    made = _either(table, subject, seed, factors)
+    if made is None or made.shares.sd_ms > steady_cv * made.shares.mean_ms:
+        return made
+    return made.model_copy(update={"steady": True})
+
+
+def _either(table: RunTable, subject: Subject, seed: int, factors: Mapping[str, KnownFactor]) -> Ledger | None:
+    """Of runs with stacks, or of those without."""
     with_stacks, alone = split_runs(table, STACKS, subject), split_runs(table, LEDGER, subject, without=STACKS)
     opened = ledger_of_split(STACKS, with_stacks, seed, factors.values()) if with_stacks else None
     plain = ledger_of_split(LEDGER, alone, seed) if alone else None
