@@ -23,6 +23,7 @@ LEAST_WIDTH, TOLD = 2 * NAME, 4
 """Below so many cells there are only words; lines for what is read at the cursor."""
 LETTERS = {
     **{TimeState.QUEUE_OWN: "o", TimeState.QUEUE_OTHERS: "O", TimeState.QUEUE_NOBODY: "n", TimeState.THROTTLED: "T"},
+    TimeState.STOLEN: "h",
     **{TimeState.BLOCKED: "b", TimeState.DISK: "d", TimeState.WRITE_THROTTLE: "w", TimeState.RECLAIM: "r"},
     **{TimeState.LOCK: "l", TimeState.FILE_LOCK: "f", TimeState.KERNEL_LOCK: "k", TimeState.PIPE: "p"},
     **{TimeState.SOCKET: "s", TimeState.POLL: "e", TimeState.CHILD: "c", TimeState.SLEEP: "z"},
