@@ -100,7 +100,7 @@ def test_time_on_a_cpu_is_that_of_the_program_and_its_children(spawner, opened):
     for argv in ((sys.executable, "-S", "-c", code), ("/bin/sh", "-c", f"{sys.executable} -S -c '{code}'; true")):
         run, values = split(spawner, probe, *argv)
         used_ms = 1e3 * (float(run.counters["user_s"]) + float(run.counters["system_s"]))
-        assert used_ms - 10 < ms(values, "on_cpu") < used_ms + 1, "not what it uses before it starts, and as it ends"
+        assert 0.7 * used_ms < ms(values, "on_cpu") < used_ms + 2, "not what it uses before it starts, and as it ends"
 
 
 def test_a_program_that_reads_its_cpu_time_all_the_time_is_split_at_least_from_its_second_run_on(spawner, opened):
