@@ -81,8 +81,8 @@ RUNGS = (
         WHOLE,
         "what rung 2 sees, the kind, call and file of each wait and who ended it, functions on a CPU, calls that fail, "
         "and which part of a run the metric measures",
-        "up to 5 % of CPU time; 15 % where processes are started one after the other, a third at 1.5 million calls a "
-        "second; 3 to 65 ms after a run, .6 s at most",
+        "up to 5 % of CPU time; 16 % where processes start or wake each other thousands of times a second, a third at "
+        "1.5 million calls a second; 3 to 65 ms after a run, .6 s at most",
         lambda root: _rings(root, stacks=True),
     ),
     Rung(
