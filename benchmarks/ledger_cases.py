@@ -56,7 +56,7 @@ KNOWN: Mapping[str, Known] = {
             quota | throttled | by its CPU quota
             thp | page_fault | huge
             gcgen | user | gc_|collect|visit|traverse|refs
-            hashorder | user | in libpython
+            hashorder | user | _PyEval_EvalFrameDefault
             envsize | user | scale
             denormal | user | main in denormal
             cron | queue_own queue_others | behind python
@@ -76,7 +76,7 @@ KNOWN: Mapping[str, Known] = {
             ping-pong | system user | read|write|pipe
             fork-storm | queue_own queue_others | behind python
             lock-convoy | system user | futex|lock_convoy
-            noise | user | in libpython|perf_counter|clock
+            noise | user | _PyEval_EvalFrameDefault|perf_counter|clock
             oversubscribed | queue_own user | behind (exe|oversubscribed)|libgomp
             shootdowns | interrupt user | flush_tlb|call_function|compute|main
             sync-writes | disk | fdatasync.*/sync-writes/
@@ -86,8 +86,8 @@ KNOWN: Mapping[str, Known] = {
         """.strip().splitlines()
     )
 }
-"""By the mechanism of the program. Of a script's own work the function is any of the interpreter: which one has most
-samples is chance. Which function of the script it was takes another way of looking."""
+"""By the mechanism of the program. Of a script the function is one of the interpreter: which of the script it was takes
+another way of looking."""
 NOBODY = 65534
 AS_NOBODY = (
     'mount --bind "$1" "$2" && mount -t tmpfs -o mode=755 nodev "$HOME" && mkdir -p "$1" && mount --bind "$2" "$1" && '

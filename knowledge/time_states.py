@@ -51,7 +51,7 @@ WAITS = (
 QUEUES = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY, TimeState.THROTTLED)
 """What time ready, without a CPU, is divided into where the whole machine is seen."""
 OTHERS = (TimeState.QUEUE_OTHERS, TimeState.STOLEN)
-"""What other programs, and the host of a virtual machine, take of the CPUs: known exactly of each run."""
+"""What other programs, and the host of a virtual machine, take of the CPUs: known of each run."""
 WHOLES = frozenset({TimeState.ON_CPU, TimeState.QUEUE, TimeState.OFF_CPU, TimeState.UNDIVIDED, TimeState.UNSEEN})
 """States that others are booked under where these cannot be told apart; nothing acts on them as such."""
 MEASURED = tuple(state for state in TimeState if state not in ON_CPU_KINDS)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ...agent.report.numbers import ABSENT, number, ratio
 from ...tools.claim import Claim
 from ...tools.document import Document, Facts, Listing, Table
-from ...tools.verdict import confirmed, factors_found, from_json, title
+from ...tools.verdict import confirmed, factors_found, from_json, matches, title
 from ..contest.answer import PRICE, ContestAnswer
 from ..recorded.draft import truth_of_workload
 from ..recorded.schema import Truth
@@ -132,7 +132,7 @@ def of_the_machine(answer: ContestAnswer, claim: Claim | None) -> bool:
     if not answer.causes or answer.causes[0] not in INTERFERENCE:
         return False
     if claim is None:
-        return answer.verdict.startswith("cause explained")  # whatever came of the remedies that were tried
+        return matches(answer.verdict, ("cause explained, remedy refuted", "cause explained, remedy not tried"))
     return answer.mitigation in SHIELDS and claim.direction == "less"
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .part_events import MARK, TIMES, Mark
 
 MOST_CHARGES = 2_000
-"""Of a run: what a second of clock ticks and turns on two CPUs has."""
+"""Of a run: with fewer, rings of the usual size have room for all."""
 
 
 class Switch(NamedTuple):
