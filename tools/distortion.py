@@ -7,12 +7,14 @@ bare runs, so one that looking makes fail is noticed only where it changes one o
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from itertools import count
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from ..knowledge.shape import Frozen
 from .claim import Arms, Claim, TooFew, claim
@@ -40,6 +42,8 @@ class Distortion(Frozen):
     spread: Claim | TooFew | None
     set_aside: str = ""
     """Why these layers hide what they should show; empty when they do not."""
+    unsure: bool = Field(default=False, exclude_if=operator.not_)
+    """A shift of the mean by as much as slow and fast runs differ is within its 95 % interval."""
 
 
 def distortion(
@@ -54,12 +58,15 @@ def distortion(
         return Distortion(layers=layers, runs=len(runs), mean=None, spread=None)
     arms = Arms(np.asarray(bare, dtype=np.float64), np.asarray(runs, dtype=np.float64), paired=False, whole=whole)
     sure = {measure: claim(arms, measure, alpha=SURE / sets, seed=seed) for measure in ("mean", "spread")}
+    mean, level = claim(arms, "mean", seed=seed), abs(float(np.mean(bare)))
+    set_aside = _too_much(sure["mean"], sure["spread"], level, gap)
     return Distortion(
         layers=layers,
         runs=len(runs),
-        mean=claim(arms, "mean", seed=seed),
+        mean=mean,
         spread=claim(arms, "spread", seed=seed),
-        set_aside=_too_much(sure["mean"], sure["spread"], abs(float(np.mean(bare))), gap),
+        set_aside=set_aside,
+        unsure=not set_aside and gap > 0 and not _surely_within(mean, level, gap),
     )
 
 
@@ -137,6 +144,11 @@ def _too_much(mean: Claim | TooFew, spread: Claim | TooFew, bare: float, gap: fl
         return f"it shifts the mean by {shift(mean)}, which is more than slow and fast runs differ"
     beyond = isinstance(spread, Claim) and (spread.low > MOST_SPREAD or (spread.high or 1) < 1 / MOST_SPREAD)
     return f"it shifts the spread by {shift(spread)}, so that it is no longer the program's" if beyond else ""
+
+
+def _surely_within(mean: Claim | TooFew, bare: float, gap: float) -> bool:
+    """Tell whether a shift of the mean by the gap, either way, is ruled out."""
+    return isinstance(mean, Claim) and mean.high is not None and bare * max(mean.high - 1, 1 - mean.low) < gap
 
 
 def shift(claim: Claim | TooFew) -> str:

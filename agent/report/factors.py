@@ -27,6 +27,7 @@ RANKED = (
     "family-wise p",
     "visible",
 )
+UNSURE = "; a shift of the mean as large as slow and fast runs differ is not ruled out"
 SHIFTS = ("layers on", "runs", "mean shifts", "spread shifts", "")
 
 
@@ -180,7 +181,7 @@ def shift_rows(profile: ProfileResult) -> list[tuple[str, ...]]:
             number(found.runs),
             shift(found.mean) if found.mean else "not known",
             shift(found.spread) if found.spread else "not known",
-            f"set aside: {found.set_aside}" if found.set_aside else "kept",
+            f"set aside: {found.set_aside}" if found.set_aside else f"kept{UNSURE * found.unsure}",
         )
         for found in profile.distortions
     ]

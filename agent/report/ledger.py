@@ -14,7 +14,7 @@ from ...tools.document import Block, Command, Facts, Figure, Listing, Note, Sect
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
 from ...tools.ledger.shares import StateShare, VarianceShares, slow_runs
-from ...tools.ledger.split import SplitRuns
+from ...tools.ledger.split import FEWEST_OF_ALL, STACKS, SplitRuns
 from ...tools.statistics.values import FloatArray
 from ...tools.subject import Subject
 from ...tools.trial_results import CompareResult
@@ -151,7 +151,8 @@ def _blocks(ledger: Ledger, bars: str) -> Iterator[Block]:
     yield Figure("timeline", TIMELINE)
     yield Figure("flame", FLAME)
     what = SPLIT.get(ledger.found_by, "the whole run" if ledger.whole else "the part that the metric measures")
-    yield f"Split is {what}, of {shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}.{_missed(ledger)}"
+    runs = f"{shares.runs} runs; {shares.n_slow} are slow, cut {shares.how}"
+    yield f"Split is {what}, of {runs}.{_missed(ledger)}{_undivided(ledger)}"
     if why := UNFOUND.get(ledger.found_by):
         yield Note(f"Which part of a run the metric measures was not found: {why}. {MARKS}")
     yield _table(shares)
@@ -195,6 +196,12 @@ def _missed(ledger: Ledger) -> str:
         return ""
     median, worst = (number(round(ms, 4), 2) for ms in (ledger.sums.median_ms, ledger.sums.worst_ms))
     return f" The states of a run add up to its time within {median} ms in the median, {worst} ms at worst."
+
+
+def _undivided(ledger: Ledger) -> str:
+    """Say why time on a CPU is not divided, where stacks were kept."""
+    few = ledger.layer == STACKS and ledger.shares.state(TimeState.ON_CPU)
+    return f" Time on a CPU is not divided: fewer than {FEWEST_OF_ALL} samples of it in all runs." if few else ""
 
 
 def _why(ledger: Ledger) -> dict[str, str]:

@@ -31,6 +31,12 @@ def test_a_shift_within_the_difference_is_told_and_the_layer_kept():
     assert found.set_aside == ""
 
 
+def test_where_the_runs_cannot_rule_out_a_shift_as_large_as_the_gap_that_is_told():
+    assert not judged(bimodal(1, 40), bimodal(2, 60), 0.1).unsure
+    assert judged(bimodal(1, 40), bimodal(2, 60), 0.01).unsure and judged(bimodal(1, 9), bimodal(2, 60), 0.1).unsure
+    assert not judged(bimodal(1, 40), bimodal(2, 60) + 0.3, 0.1).unsure, "it is set aside"
+
+
 def test_another_spread_sets_the_layer_aside():
     rng = np.random.default_rng(3)
     found = judged(rng.normal(1, 0.01, 60), rng.normal(1, 0.05, 60), gap=10.0)

@@ -17,7 +17,7 @@ from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEst
 from ..verdict_words import listed
 from .recognise import PartSeen, RecognisedFactor, failing_as_often, recognised, timer_ms
 from .shares import portions
-from .split import FEWEST_OF_ALL, OTHERS, by_function, own_samples, parts_of
+from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function, in_ratio, own_samples, parts_of
 
 PartTold = tuple[FloatArray, dict[str, Any]]
 """Milliseconds of a part, shape (runs,), and what it was: fields of a `LedgerCause`."""
@@ -79,17 +79,13 @@ class LedgerCause(FiniteResult):
 
 
 def causes(
-    opened: Sequence[OpenedRun],
-    state: str,
-    time_ms: FloatArray,
-    slow: BoolArray,
-    factors: Iterable[KnownFactor],
-    seed: int,
+    split: SplitRuns, state: str, slow: BoolArray, factors: Iterable[KnownFactor], seed: int
 ) -> tuple[LedgerCause, ...]:
     """The parts of a state, those that surely hold most of the gap first; `factors` are recognised in them."""
+    opened, time_ms = split.opened, split.time_ms
     least = LEAST_SHARE * abs(_gap(time_ms, slow))
     parts = _of_functions if state in ON_CPU_KINDS else _of_parts
-    made = [one for one in parts(opened, state, slow, tuple(factors)) if abs(_gap(one[0], slow)) >= least]
+    made = [one for one in parts(split, state, slow, tuple(factors)) if abs(_gap(one[0], slow)) >= least]
     held = portions([ms for ms, _ in made], time_ms, slow, seed)
     large = [
         LedgerCause(state=state, **told, **portion._asdict()) for (_, told), portion in zip(made, held, strict=True)
@@ -101,10 +97,9 @@ def causes(
     return tuple(one for one in large if one.pooled or one in named)
 
 
-def _of_parts(
-    opened: Sequence[OpenedRun], state: str, slow: BoolArray, factors: Sequence[KnownFactor]
-) -> Iterator[PartTold]:
+def _of_parts(split: SplitRuns, state: str, slow: BoolArray, factors: Sequence[KnownFactor]) -> Iterator[PartTold]:
     """Milliseconds of each part, and the fields that tell what it was."""
+    opened = split.opened
     for (own, what, via), ms in parts_of(opened).items():
         if own.value != state or not what:
             continue
@@ -131,21 +126,21 @@ def _of_parts(
         )
 
 
-def _of_functions(
-    opened: Sequence[OpenedRun], state: str, slow: BoolArray, factors: Sequence[KnownFactor]
-) -> Iterator[PartTold]:
-    """A sample stands for as much of the exact time on a CPU as there are samples in the run."""
-    ms_each = _ms_of_sample(opened)
+def _of_functions(split: SplitRuns, state: str, slow: BoolArray, factors: Sequence[KnownFactor]) -> Iterator[PartTold]:
+    """The time of each run in a state on a CPU, divided in the ratio of its samples there."""
+    opened = split.opened
     threads = bool(np.median([run.threads for run in opened]) > 1)
     sampled = by_function(opened, lambda one: (one.kind, one.what, one.via))
-    for (function, kind, what, via), counts in sorted(sampled.items()):
-        if kind != state:
-            continue
+    here = {key: counts for key, counts in sorted(sampled.items()) if key[1] == state}
+    if not here:
+        return
+    each_ms = in_ratio(split.states[state], np.array([*here.values()]).T).T
+    for ((function, _, what, via), counts), ms in zip(here.items(), each_ms, strict=True):
         few = f" (fewer than {FEWEST_OF_ALL} samples each: more runs name them)" * function.startswith(OTHERS)
         words = f"{via} < {function}, {what}"
         part = PartSeen(state, words, np.empty(0), counts, [run.failed for run in opened], slow, threads)
         yield (
-            ms_each * counts,
+            ms,
             {
                 "what": f"{function}{few}, {what}",
                 "via": via,

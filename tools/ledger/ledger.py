@@ -207,7 +207,7 @@ def _causes(
         return []
     slow, _ = slow_runs(split.time_ms)
     states = [one.state for one in divided.material if not without or one.state in OTHERS]
-    return [cause for state in states for cause in causes(split.opened, state, split.time_ms, slow, factors, seed)]
+    return [cause for state in states for cause in causes(split, state, slow, factors, seed)]
 
 
 def without_others(split: SplitRuns) -> SplitRuns:

@@ -20,7 +20,7 @@ from .counts import MOVES, CallCount, call_count, counts_of
 from .function_calls import CALLS, FunctionCalls, function_calls, layer_to_count
 from .line_sharing import LineSharing, line_sharing
 from .shares import MATERIAL, VarianceShares, slow_runs
-from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function
+from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function, in_ratio
 
 LEAST = 0.1
 """Of what slow runs spend more: with so little left, the rest takes as long; an event has to grow by as much of it."""
@@ -154,10 +154,9 @@ class OnCpuEvidence(FiniteResult):
                     f"samples; less than {100 * self.unseen:.2g} % elsewhere would not show)."
                 )
         more = f"; some {self.runs_needed} runs would tell" * bool(self.runs_needed)
-        return (
-            f"{self.samples} samples do not tell whether slow runs execute other functions ({tested}; less than "
-            f"{100 * self.unseen:.2g} % elsewhere would not show{more})."
-        )
+        why = f"{tested}; less than {100 * self.unseen:.2g} % elsewhere would not show{more}"
+        why = why if self.unseen else f"no function has {FEWEST_OF_ALL} of them"
+        return f"{self.samples} samples do not tell whether slow runs execute other functions ({why})."
 
     @property
     def _more(self) -> str:
@@ -246,9 +245,7 @@ def _more_than_share(
     names: list[str], counts: FloatArray, time_ms: FloatArray, slow: BoolArray, test: MixTest
 ) -> list[FunctionTime]:
     """Functions whose share surely grows and that hold enough of the gap."""
-    total = counts.sum(axis=1, keepdims=True)
-    shares = np.divide(counts, total, out=np.tile(counts.sum(axis=0) / counts.sum(), (len(counts), 1)), where=total > 0)
-    each = time_ms[:, None] * shares
+    each = in_ratio(time_ms, counts)
     slow_ms, fast_ms = each[slow].mean(axis=0), each[~slow].mean(axis=0)
     least = MATERIAL * (time_ms[slow].mean() - time_ms[~slow].mean())
     kept = (test.p_values <= ALPHA) & (test.more > 0) & (slow_ms - fast_ms >= least)

@@ -23,7 +23,10 @@ STACKS, LEDGER = "stacks", "ledger"
 FEWEST_SAMPLES = 8
 """Of a run: where it has fewer, those of all runs say how its time on a CPU is divided."""
 FEWEST_OF_ALL = 20
-"""Samples of all runs: where a function has fewer, a run more or less makes the difference."""
+"""Samples of all runs: where a function has fewer, a run more or less makes the difference.
+
+With fewer altogether, time on a CPU is not divided.
+"""
 OTHERS = "other functions"
 MOST_BESIDE = 0.1
 """Of the variance of a metric, the covariance with what lies beside the part that it times."""
@@ -160,18 +163,27 @@ def follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:
 
 
 def on_cpu(total_ms: FloatArray, opened: Sequence[OpenedRun]) -> dict[str, FloatArray]:
-    """Divide the program's exact time on a CPU, shape (runs,), in the ratio of its samples."""
+    """Divide the program's exact time on a CPU, shape (runs,), in the ratio of its samples; not if these are few."""
     own = [Counter[str]() for _ in opened]
     for count, run in zip(own, opened, strict=True):
         for sample in own_samples(run):
             count[sample.kind] += sample.samples
     everything: Counter[str] = sum(own, Counter())
-    everything = everything or Counter({TimeState.USER: 1})
+    if everything.total() < FEWEST_OF_ALL:
+        return {TimeState.ON_CPU: total_ms}
     divided = {kind.value: np.zeros(len(total_ms)) for kind in ON_CPU_KINDS}
     for place, count in enumerate(own):
         counts = count if count.total() >= FEWEST_SAMPLES else everything
         for kind in ON_CPU_KINDS:
             divided[kind][place] = total_ms[place] * counts[kind] / counts.total()
+    return divided
+
+
+def in_ratio(total_ms: FloatArray, counts: FloatArray) -> FloatArray:
+    """Divide time, shape (runs,), in the ratio of samples, shape (runs, parts); of a run without, as in all runs."""
+    total = counts.sum(axis=1, keepdims=True)
+    pooled = np.tile(counts.sum(axis=0) / counts.sum(), (len(counts), 1))
+    divided: FloatArray = total_ms[:, None] * np.divide(counts, total, out=pooled, where=total > 0)
     return divided
 
 

@@ -9,7 +9,7 @@ from vgo_agent.layers.probes.region import FoundBy
 from vgo_agent.layers.probes.shared_lines import LineSamples, SharedLine
 from vgo_agent.tools.ledger.causes import causes
 from vgo_agent.tools.ledger.ledger import ledger_of_split
-from vgo_agent.tools.ledger.split import SplitRuns, by_function
+from vgo_agent.tools.ledger.split import SplitRuns, by_function, on_cpu
 
 RUNS = 30
 SLOW = np.arange(RUNS) % 3 == 0
@@ -39,6 +39,10 @@ def ledger(ms, seed=1, started=None, faults=None, beside=None, same_core=True, l
         time, {"user": time}, opened, found_by=FoundBy.RUN, fits=True, left_out=0, lines=lines, events=events
     )
     return ledger_of_split("stacks", split, seed)
+
+
+def on_cpu_alone(time_ms, runs):
+    return SplitRuns(time_ms, {"user": time_ms}, tuple(runs), found_by=FoundBy.RUN, fits=True, left_out=0)
 
 
 def told(**runs):
@@ -159,11 +163,27 @@ def test_the_caller_is_named_below_which_the_gap_lies_not_one_that_calls_everyth
         )
         for at in range(RUNS)
     ]
-    time = 60 + more + noise(2, 0.1)
-    found = causes(tuple(runs), "user", time, SLOW, (), seed=1)
+    found = causes(on_cpu_alone(60 + more + noise(2, 0.1), runs), "user", SLOW, (), seed=1)
     assert found[0].caller == "collects in p" and "below collects in p" in found[0].words
-    everything = tuple(run._replace(under={"main in p": run.under["main in p"]}) for run in runs)
-    assert not causes(everything, "user", time, SLOW, (), seed=1)[0].caller
+    everything = [run._replace(under={"main in p": run.under["main in p"]}) for run in runs]
+    assert not causes(on_cpu_alone(60 + more, everything), "user", SLOW, (), seed=1)[0].caller
+
+
+@pytest.mark.parametrize("mean_ms", [0.4, 1.5, 6.0])
+def test_parts_never_hold_more_than_their_state_however_few_samples_there_are(mean_ms):
+    ms = {F: mean_ms * (1 + SLOW + abs(noise(1, 0.1))), G: np.full(RUNS, mean_ms)}
+    found = ledger(ms=ms)
+    assert found is not None and found.causes
+    assert sum(one.gap_ms for one in found.causes) == pytest.approx(found.shares.gap_ms)
+
+
+def test_time_on_a_cpu_with_hardly_a_sample_is_not_divided():
+    sample = CpuSamples("prog", "", "user", F, 1)
+    part = OpenedPart(TimeState.ON_CPU, TimeState.ON_CPU, "prog", "", 0.5, 1, ())
+    runs = [OpenedRun((part,), (sample,) if at < 15 else (), {}, 0, 0) for at in range(RUNS)]
+    time = 0.5 + 0.5 * SLOW
+    assert [*on_cpu(time, runs)] == [TimeState.ON_CPU] and on_cpu(time, runs)[TimeState.ON_CPU].tolist() == [*time]
+    assert sum(on_cpu(time, [runs[0]] * RUNS).values()) == pytest.approx(time)
 
 
 def test_every_sample_of_the_program_is_counted_once():
