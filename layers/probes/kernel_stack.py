@@ -19,6 +19,10 @@ KERNEL_HALF = 1 << 63
 MOST_STACKS = 1 << 16
 """Whose names are remembered."""
 HIDDEN = "a function that the kernel hides"
+UNNAMED = (
+    "the kernel hides where its functions lie, so that waits have no kind: run as root, give the capability CAP_SYSLOG "
+    "(a container: --cap-add SYSLOG), or sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0"
+)
 
 
 WAITS = tuple(
@@ -82,6 +86,8 @@ class KernelStacks:
         """Read where the functions of the kernel lie; it may hide that."""
         self._addresses, self._names = kernel_functions(root)
         self.names = functools.lru_cache(MOST_STACKS)(self._named)
+        self.hidden = "" if self._addresses else UNNAMED
+        """Why no function has a name."""
 
     def _named(self, stack: bytes) -> tuple[str, ...]:
         """Functions of the kernel on a stack, the innermost first."""

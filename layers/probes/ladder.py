@@ -74,11 +74,11 @@ def _times(root: Path) -> str:
     return next(iter(tasks.absent().values()), "")
 
 
-WHOLE = "root, or CAP_PERFMON and a tracefs that the user can read; no container, or one with --cap-add PERFMON"
+WHOLE = "root, or CAP_PERFMON and a tracefs that the user can read; a container with --cap-add SYS_ADMIN"
 RUNGS = (
     Rung(
         "stacks",
-        WHOLE,
+        f"{WHOLE}, and --cap-add SYSLOG for the kinds of waits",
         "what rung 2 sees, the kind, call and file of each wait and who ended it, functions on a CPU, calls that fail, "
         "and which part of a run the metric measures",
         "up to 5 % of CPU time; 16 % where processes start or wake each other thousands of times a second, a third at "
@@ -95,7 +95,8 @@ RUNGS = (
     ),
     Rung(
         "ledger",
-        "kernel.perf_event_paranoid at most 2, for one's own processes; a container that lets perf_event_open through",
+        "kernel.perf_event_paranoid at most 2, for one's own processes; a container that lets "
+        "perf_event_open through (--security-opt seccomp=unconfined)",
         OWN_SWITCHES,
         "less CPU time than runs scatter by, or it steps down; .2 to 4 ms after a run",
         _switches,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ...knowledge.time_states import TimeState
+from ...knowledge.time_states import WAITS, TimeState
 from ..schema import Layer, Value
 from .base import LayerProbe, Probe, SpawnCommand
 from .code_maps import CodeMaps
@@ -18,7 +18,7 @@ from .open_files import OpenFiles
 from .opened import Opener
 from .own_tasks import BUSY_CURE, STATES, OwnTasks
 from .perf_map import PerfMaps
-from .perf_open import refusal
+from .perf_open import LOCKED, refusal
 from .perf_ring import RingLoad
 from .region import FoundBy, Region, on_cpus
 from .region_search import RegionSearch
@@ -33,6 +33,7 @@ RING_MIB = 4.0
 PYTHON_STACK = 2048
 """Bytes: of 178 samples of Python 3.12 and 3.13 half had the return into a function 480 down, nearly all 1,024."""
 LOST = "the scheduler's events of the run do not fit into their rings: --layer {}:ring_mib={:g}"
+LOST_LOCKED = f"the scheduler's events of the run do not fit into rings of {{:.3g}} MiB, and {LOCKED}"
 
 
 class LedgerProbe(LayerProbe):
@@ -77,6 +78,8 @@ class LedgerProbe(LayerProbe):
             return
         if self._with_stacks:
             self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
+            if why := self._stacks.hidden:
+                self._without |= {f"{self._key}.{state}_ms": why for state in WAITS}
             self._parts = (self._files, self._keep(GroupWatch(self._throttling)))
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
@@ -181,11 +184,15 @@ class LedgerProbe(LayerProbe):
             self._rings, self._written = None, []
             self._step_down(OwnTasks(self._root, f"{why}: {BUSY_CURE}"))
             return None
-        self._lack(LOST.format(self._key, 4 * self._ring_mib) if full else "")
+        size_mib = self._rings.rings.size / MIB
+        locked = size_mib < self._ring_mib
+        lost = LOST_LOCKED.format(size_mib) if locked else LOST.format(self._key, 4 * self._ring_mib)
+        self._lack(lost if full else "")
         return None if full else trace
 
     def _cells(self, spent: Mapping[TimeState, int]) -> dict[str, Value]:
-        return self._declared({f"{self._key}.{state}_ms": nanoseconds / MS for state, nanoseconds in spent.items()})
+        cells = {f"{self._key}.{state}_ms": nanoseconds / MS for state, nanoseconds in spent.items()}
+        return self._declared({name: cell for name, cell in cells.items() if name not in self._absent})
 
     def _step_down(self, own: OwnTasks) -> None:
         """Go on with what the program's own tasks tell."""

@@ -91,8 +91,16 @@ def libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
+class LockedTooMuch(OSError):
+    """This user may not lock as much memory as the rings of an event take."""
+
+
 def refusal(error: OSError) -> str:
-    """Say why the kernel refused an event, and the cure."""
+    """Say why the kernel refused an event, or to tell what tracepoints there are, and the cure."""
+    if isinstance(error, LockedTooMuch):
+        return f"memory for its events was refused ({error.strerror}), and {LOCKED}"
+    if error.filename is not None:
+        return f"{error.filename} cannot be read ({error.strerror}): {TRACEPOINTS}"
     why = forbidden() if error.errno in (errno.EACCES, errno.EPERM) else CURES.get(error.errno or 0, KERNEL)
     return f"perf_event_open was refused ({error.strerror}): {why}"
 
@@ -102,13 +110,23 @@ def forbidden() -> str:
     level = PARANOID.read_text().strip() if PARANOID.exists() else "unknown"
     status = Path("/proc/self/status").read_text()
     if os.geteuid() == 0 and "\nSeccomp:\t2" in status:
-        return "a container's seccomp profile forbids it: start the container with --cap-add PERFMON"
+        return SECCOMP
     return (
         f"perf_event_paranoid is {level}: run as root or sysctl -w kernel.perf_event_paranoid=1"
         " (-1 for tracepoints and for the whole machine), or give the capability CAP_PERFMON"
     )
 
 
+LOCKED = "this user may lock no more memory: raise ulimit -l (a container: --ulimit memlock=-1:-1)"
+SECCOMP = (
+    "a container's seccomp profile forbids it: start the container with --cap-add SYS_ADMIN, or, for the program's own"
+    " tasks alone, with --security-opt seccomp=unconfined (with Docker also --cap-add PERFMON)"
+)
+"""Podman's profile lets it through with SYS_ADMIN, Docker's with that or PERFMON."""
+TRACEPOINTS = (
+    "to mount it needs root or CAP_SYS_ADMIN (a container: --cap-add SYS_ADMIN), to read it where it is mounted"
+    " CAP_PERFMON and its permissions (a container: -v /sys/kernel/tracing:/sys/kernel/tracing)"
+)
 NO_COUNTERS = (
     "this machine shows no hardware counters: run on bare metal, or give the virtual machine a PMU (-cpu host,pmu=on)"
 )

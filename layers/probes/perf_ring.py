@@ -20,6 +20,7 @@ from .perf_open import (
     EXCLUDE_KERNEL,
     SOFTWARE,
     Attr,
+    LockedTooMuch,
     perf_event_open,
     set_filter,
     thread,
@@ -84,9 +85,12 @@ class Ring:
     """The memory that the kernel writes records of one CPU to."""
 
     def __init__(self, file: int, size: int) -> None:
-        """Map it: `size` bytes, or the next larger number that the kernel takes."""
+        """Map it: `size` bytes, or the next larger number that the kernel takes; raises LockedTooMuch."""
         self.size = PAGE << max(0, (size - 1) // PAGE).bit_length()
-        self._memory = mmap.mmap(file, PAGE + self.size)
+        try:
+            self._memory = mmap.mmap(file, PAGE + self.size)
+        except PermissionError as error:
+            raise LockedTooMuch(*error.args) from error
         self._tail = 0
 
     def take(self) -> bytes:
@@ -163,6 +167,11 @@ class PerfRings:
         """
         return any(len(one) > ring.size - record for one, ring in zip(written, self._rings.values(), strict=True))
 
+    @property
+    def size(self) -> int:
+        """Bytes of each."""
+        return min(ring.size for ring in self._rings.values())
+
     def close(self) -> None:
         """Close the events and their rings."""
         self._undo.close()
@@ -201,6 +210,16 @@ class PerfRings:
             self._first[cpu] = file
             self._rings[cpu] = ring = Ring(file, size)
             undo.callback(ring.close)
+
+
+def largest_rings(root: Path, events: Sequence[RingEvent], size: int) -> PerfRings:
+    """Open rings of `size` bytes for each CPU, or of as much as this user may lock; raises as `PerfRings` does."""
+    try:
+        return PerfRings(root, events, size)
+    except LockedTooMuch:
+        if size <= PAGE:
+            raise
+        return largest_rings(root, events, size // 2)
 
 
 @dataclass

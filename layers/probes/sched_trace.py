@@ -23,8 +23,8 @@ from .perf_ring import (
     RAW,
     REGISTERS,
     STACK,
-    PerfRings,
     RingEvent,
+    largest_rings,
 )
 from .sched_events import FailedCall, Fork, Mapped, Ran, Sampled, SchedTrace, Switch, SwitchedIn, Waking, text_at
 from .tracefs import TraceFormat, trace_formats
@@ -86,7 +86,7 @@ class SchedRings:
             self._failed = fields(formats[FAILED], id="q", ret="q")
             self._marked = fields(formats[MARKED], pid="i", oldcomm=NAME, newcomm=NAME)
         self._numbers = {name: one.number for name, one in formats.items()}
-        self.rings = PerfRings(root, self._events(), size)
+        self.rings = largest_rings(root, self._events(), size)
 
     def watch_part(self) -> None:
         """Open, switched off, what tells which part of a run a metric measures."""

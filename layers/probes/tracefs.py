@@ -47,12 +47,15 @@ def tracefs(root: Path) -> int:
     mounted = root / TRACEFS
     if (mounted / "events").is_dir():
         return os.open(mounted, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-    context = called(FSOPEN, b"tracefs", 1)
     try:
-        called(FSCONFIG, context, CREATE, None, None, 0)
-        return called(FSMOUNT, context, 1, 0)
-    finally:
-        os.close(context)
+        context = called(FSOPEN, b"tracefs", 1)
+        try:
+            called(FSCONFIG, context, CREATE, None, None, 0)
+            return called(FSMOUNT, context, 1, 0)
+        finally:
+            os.close(context)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"/{TRACEFS}") from error
 
 
 def called(number: int, *arguments: object) -> int:
