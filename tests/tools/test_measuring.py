@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -199,6 +200,22 @@ class Noticed(Probe):
     def after(self) -> None:
         """Hide it."""
         self.sign.unlink()
+
+
+@pytest.mark.parametrize(("more", "heard"), [(0, [20]), (100_000, [0, 1])])
+def test_what_a_program_without_a_metric_prints_is_heard_too_until_it_is_much(
+    case: Any, tmp_path: Path, more: int, heard: list[int]
+) -> None:
+    made = case(layers=("process",))
+    text = (tmp_path / "program.sh").read_text().replace('looks at me" >&2', f'looks at me"; head -c {more} /dev/zero')
+    (tmp_path / "program.sh").write_text(text)
+    made.measuring.subject = made.subject.model_copy(update={"metric": None, "unit": "s"})
+    made.measuring._probes["process"] = Noticed(tmp_path / "looked", prints=False)
+    given = ProfileTool().arguments.model_validate({"layers": ("process",), "runs": 20, "max_seconds": 60.0})
+    ProfileTool().run(given, made)
+    rows = map(json.loads, (tmp_path / "partial/c001.jsonl").read_text().splitlines())
+    said = [row["said"] for row in rows if row["layers"] == "process"]
+    assert len(said) == 20 and sum(map(bool, said)) in heard
 
 
 @pytest.mark.parametrize("prints", [False, True])

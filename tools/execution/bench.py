@@ -37,6 +37,8 @@ from .way import Way, Ways
 
 MOST_FAILED = 0.5
 """More failed runs than this share, and what is left would be a different program."""
+QUIET = 64 << 10
+"""Bytes that a run may print into memory instead of nowhere: they take it some 30 microseconds."""
 FEW_RUNS = 20
 """From so many on it is refused where it fails in most: of 5 runs, one that fails in 30 % fails in most by luck."""
 
@@ -67,6 +69,8 @@ class Bench:
     _probes: dict[str, Probe] = field(default_factory=dict)
     _ways: Ways = field(init=False)
     _printed: PrintedLines = field(default_factory=PrintedLines)
+    _quiet: bool = True
+    """No run has printed more than `QUIET`."""
 
     def __post_init__(self) -> None:
         """Nothing is opened yet."""
@@ -156,7 +160,7 @@ class Bench:
         subject, way = self.subject, self.way(planned.launch, planned.layers)
         as_given = planned.condition == BASELINE and not planned.layers
         own_s = self.limit_s(way, not as_given, planned.times)
-        made = self.judged(way, subject, own_s, self._hung if as_given else None)
+        made = self.judged(way, subject, own_s, self._hung if as_given else None, listen=planned.turns)
         if made is None:
             series.cut = True  # it is no failure of the program, and no run
             return
@@ -179,17 +183,27 @@ class Bench:
             refuse_failures(series, subject, judged.failure)
 
     def judged(
-        self, way: Way, subject: Subject, own_s: float | None, hung: Callable[[Run], bool] | None = None
+        self,
+        way: Way,
+        subject: Subject,
+        own_s: float | None,
+        hung: Callable[[Run], bool] | None = None,
+        *,
+        listen: bool = False,
     ) -> tuple[Run, RunOutcome] | None:
-        """Run once; None where the end of the budget ended it before its own limit, and it is not told to have hung."""
+        """Run once; None where the end of the budget ended it before its own limit, and it is not told to have hung.
+
+        `listen`: keep what it prints also where no metric is read from that, until a run prints much.
+        """
         limit_s = self.deadline.limit_s(own_s)
         run = self.spawner.run(
             way.launch,
             way.probes,
             timeout_s=limit_s,
-            capture=subject.metric is not None,
+            capture=subject.metric is not None or (listen and self._quiet),
             on_started=self.on_started,
         )
+        self._quiet &= len(run.output) + run.output_left_out <= QUIET
         if run.timed_out and limit_s != own_s and not (hung and hung(run)):
             return None
         judged = judge(run, subject, way.through, limit_s)
