@@ -82,18 +82,20 @@ library, or from mpiP); --save writes one line a run and rank.
 
         # What is wrong with the file is told before the heavy libraries load.
         from ...tools.analysis.analyse import analyse_groups
+        from ...tools.ledger.of_recorded import ledger_recorded
         from ...tools.recorded.design import designs
         from ..report.analysis import summary, text
 
         parts = designs(recorded, self._wanted(recorded))
+        ledger = ledger_recorded(recorded, self.seed, self.steady_cv) if len(parts) == 1 else None
         recorded = streamed(recorded, parts[0][1].outcome_name)
         found = analyse_groups(parts, question)
         if self.save:
             from ..report.analysis_files import save
 
             save(found, parts, recorded, shlex.join(["vgo-agent", *sys.argv[1:]]), Path(self.save))
-        self.answer(summary(found, recorded), text(found, recorded))
-        return 0 if found.answered else 1
+        self.answer(summary(found, recorded, ledger), text(found, recorded, ledger))
+        return 0 if found.answered or (ledger and ledger.material) else 1
 
     def _question(self) -> AnalysisOptions:
         from ...tools.analysis.analysis import AnalysisOptions

@@ -132,7 +132,8 @@ def show(command: OfAnalysis) -> int:
     if found.outcome is None:
         following += ["--outcome", found.candidates[0] if found.candidates else "COL"]
     line = shlex.join(following)
-    return command.answer({**found.model_dump(), "saved": saved, "next": line}, text(found, saved, line))
+    words = text(found, saved, line) if as_table else f"Saved: {saved[0]}"
+    return command.answer({**found.model_dump(), "saved": saved, "next": line}, words)
 
 
 def by_node(command: OfAnalysis) -> int:

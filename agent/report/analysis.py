@@ -9,10 +9,12 @@ from typing import Any
 from ...tools import document as doc
 from ...tools.analysis.analyse import Analyses, GroupAnalysis
 from ...tools.analysis.analysis import Analysis, Finding
+from ...tools.ledger.ledger import Ledger
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.statistics.association.clusters import FactorAssociation
 from ...tools.verdict import EXPLAINED, NOT_VISIBLE
 from ..render.terminal import blocks_text
+from .ledger import headline, section
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 from .remarks import of_form
 
@@ -24,9 +26,10 @@ MOST_GROUPS = 5
 FACTORS = ("factor", "slow runs", "AUC [95 %]", "per unit", "R2", "loss without [95 %]", "stable", "p", "evidence")
 
 
-def summary(found: Analyses, recorded: RecordedRuns) -> dict[str, Any]:
+def summary(found: Analyses, recorded: RecordedRuns, ledger: Ledger | None = None) -> dict[str, Any]:
     """Give the object that `--json` prints: the analysis itself, or a list of them with the values of their groups."""
-    source = {"file": recorded.source, "format": recorded.format, "notes": list(recorded.notes)}
+    source: dict[str, Any] = {"file": recorded.source, "format": recorded.format, "notes": list(recorded.notes)}
+    source |= {"ledger": ledger.model_dump(mode="json")} if ledger else {}
     if len(found.groups) == 1 and not found.groups[0].values:
         return {**_flat(found.groups[0].analysis), **source}
     return {"groups": [{"group": dict(g.values), **_flat(g.analysis)} for g in found.groups], **source}
@@ -43,11 +46,14 @@ def _flat(one: Analysis) -> dict[str, Any]:
     return fields
 
 
-def text(found: Analyses, recorded: RecordedRuns) -> str:
-    """Give the words of a terminal: each group in full, or a table of many and the telling ones in full."""
+def text(found: Analyses, recorded: RecordedRuns, ledger: Ledger | None = None) -> str:
+    """Give the words of a terminal: each group in full, or a table of many and the telling ones in full.
+
+    With a `ledger` of the runs it tells where their milliseconds went, too.
+    """
     groups = found.groups
     if len(groups) == 1:
-        return blocks_text(_group(groups[0], recorded))
+        return blocks_text(_group(groups[0], recorded, ledger))
     telling = [group for group in groups if group.analysis.verdict == EXPLAINED][:MOST_GROUPS]
     parts = (block for group in telling for block in _group(group, recorded))
     return blocks_text((_groups(found), *parts))
@@ -95,16 +101,17 @@ def folder_of(group: GroupAnalysis) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', named(group.values))[:100].strip('-.') or 'group'}/"
 
 
-def _group(group: GroupAnalysis, recorded: RecordedRuns) -> tuple[doc.Block, ...]:
+def _group(group: GroupAnalysis, recorded: RecordedRuns, ledger: Ledger | None = None) -> tuple[doc.Block, ...]:
     """Tell one group; under its name, where there are several."""
     one = group.analysis
+    beside = f" Their ledger: {headline(ledger)}" if ledger and ledger.material and one.verdict == NOT_VISIBLE else ""
 
     def figure(name: str, caption: str, words: str = "") -> doc.Figure:
         return doc.Figure(f"{folder_of(group)}{name}", caption, words)
 
     aside = tuple((f"`{name}`", reason) for name, reason in one.set_aside.items())
     blocks: tuple[doc.Block, ...] = (
-        doc.Headline(one.verdict.capitalize(), one.reason),
+        doc.Headline(one.verdict.capitalize(), f"{one.reason}{beside}"),
         _runs(one),
         *(of_form(one.shape, one.unit) if one.shape else ()),
         _classes(one),
@@ -113,6 +120,7 @@ def _group(group: GroupAnalysis, recorded: RecordedRuns) -> tuple[doc.Block, ...
         _factors(one, figure),
         *_interactions(one),
         *_tree(one, figure),
+        *section(ledger),
         doc.Section("Set aside", (doc.Facts(aside),), folded=True),
         *map(doc.Note, (*recorded.notes, *one.warnings)),
         *(doc.Note(step, "Next") for step in _steps(one)),

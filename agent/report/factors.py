@@ -206,7 +206,7 @@ def of_profile(profile: ProfileResult) -> Iterator[str]:
         if found.set_aside:
             yield (
                 f"{name}: set aside with all that it shows, since {found.set_aside}; "
-                "give the program a longer input, or leave the layer out."
+                f"{'give the program a longer input, or ' * found.shifts}leave the layer out."
             )
         elif isinstance(found.mean, Claim) and found.mean.low > 1 + SHIFTED:
             yield (

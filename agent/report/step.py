@@ -130,7 +130,8 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> Iter
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
     failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
     with_columns = f"{subject.counted} with {number(profiled.columns)} columns"
-    yield f"{subject.typed}: {number(len(counted))} {with_columns}{bare}{failed}{ended}."
+    watched = len(counted) if any(one.runs for one in profiled.distortions) else 0
+    yield f"{subject.typed}: {number(watched)} {with_columns}{bare}{failed}{ended}."
     yield Facts(statistics(profiled.outcome, log_sd_interval(counted), subject.unit))
     yield _histogram(counted, subject.unit, fancy)
     yield from (*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit))
@@ -163,7 +164,7 @@ def _histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> Figure:
 
 
 def profiled_outcomes(stepped: StepResult) -> list[float]:
-    """Outcomes of the runs that the statistics are of: with layers that stand, or all with layers where none do."""
+    """Outcomes of the runs that the statistics are of: with layers that stand, or any, or bare where those are none."""
     assert isinstance(stepped.result, ProfileResult)
     found = stepped.run.record
     names = {
@@ -171,7 +172,8 @@ def profiled_outcomes(stepped: StepResult) -> list[float]:
         for one in stepped.result.distortions
     }
     standing = {name for name, why in names.items() if not why} or set(names)
-    return [row["outcome"] for row in stepped.rows if row["ok"] == 1 and row["layers"] in standing]
+    ended_well = [row for row in stepped.rows if row["ok"] == 1]
+    return [row["outcome"] for row in ended_well if row["layers"] in standing] or [row["outcome"] for row in ended_well]
 
 
 def _ended(stepped: StepResult) -> str:

@@ -56,6 +56,7 @@ class LedgerProbe(LayerProbe):
         self._with_stacks, self._python = (bool(layer.parameters.get(name)) for name in ("stacks", "python"))
         self._written: list[bytes] = []
         self._load = RingLoad()
+        self._left_files = False
         self._pid = 0
         self._window = (0, 0)
         self._rings: SchedRings | None = None
@@ -94,6 +95,7 @@ class LedgerProbe(LayerProbe):
 
     def before(self) -> None:
         """Let the kernel write."""
+        self._tidy()
         self._throttling.before()
         for part in self._parts:
             part.before()
@@ -124,6 +126,7 @@ class LedgerProbe(LayerProbe):
 
     def after(self) -> None:
         """Copy what was written."""
+        self._left_files = self._python
         if self._rings is not None:
             self._written = self._rings.rings.off()
         if self._search is not None:
@@ -137,6 +140,7 @@ class LedgerProbe(LayerProbe):
 
         Nothing where events were lost.
         """
+        self._left_files = False
         if self._own is not None:
             spent = self._own.divide(self._pid, self._window[1] - self._window[0], self._throttling.ns)
             self._tell_rung(self._own)
@@ -167,6 +171,16 @@ class LedgerProbe(LayerProbe):
             values[f"{self._key}.lanes"] = lanes_of(opener, path, region).text()
             made.remove({timelines.processes.get(task, task) for task in timelines.tree} if self._python else ())
         return self._declared(values)
+
+    def close(self) -> None:
+        """Leave nothing of the last run."""
+        self._tidy()
+        super().close()
+
+    def _tidy(self) -> None:
+        """Remove the names of code that a run left which failed and so was not split."""
+        if self._left_files:
+            self.split(None)
 
     def _read(self) -> SchedTrace | None:
         """Read what was written, if all was and it did not cost too much.

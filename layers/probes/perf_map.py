@@ -12,7 +12,7 @@ import platform
 import re
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,14 +48,16 @@ class PerfMaps:
                 return found.name
         return ""
 
-    def python_function(self, process: int, memory: bytes) -> str:
+    def python_function(self, process: int, memory: bytes, is_code: Callable[[int], bool]) -> str:
         """Name the innermost Python function that runs, by what lies on the stack of its thread; empty where none does.
 
-        This needs no frame pointers, which most interpreters are built without.
+        This needs no frame pointers, which most interpreters are built without. Returns into functions that have ended
+        are left on the stack too: behind one that still runs lies, a word further, where it returns to itself.
         """
         known = self._on_return(process)
         words = struct.unpack(f"={len(memory) // 8}Q", memory[: len(memory) // 8 * 8]) if known else ()
-        return next((known[word] for word in words if word in known), "")
+        returns = zip(words, words[2:], strict=False)
+        return next((known[word] for word, outer in returns if word in known and is_code(outer)), "")
 
     def remove(self, processes: Iterable[int]) -> None:
         """Remove what they left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,9 +42,13 @@ class SampledCode(NamedTuple):
         return {name for name in names if not name.startswith((UNNAMED, UNMAPPED, MADE))}
 
     def _function(self, one: Sampled) -> str:
-        made = self.made.python_function(one.process, one.memory)
+        made = self.made.python_function(one.process, one.memory, partial(self._of_file, one.process))
         made = made or self.made.name(one.process, program_addresses(one.stack))
         return made or self._named(one.process, next(program_addresses(one.stack), 0))
+
+    def _of_file(self, process: int, address: int) -> bool:
+        mapped = self.maps.at(process, address)
+        return mapped is not None and mapped.path != ANONYMOUS
 
     def _named(self, process: int, address: int) -> str:
         mapped = self.maps.at(process, address) if address else None

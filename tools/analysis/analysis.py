@@ -208,7 +208,7 @@ def _cause(found: Analysis, p: float) -> str:
 
 def _nothing(found: Analysis, p: float, alpha: float) -> str:
     if not found.findings:
-        return "No column is left that could explain slow runs; `set_aside` says why each went."
+        return "No column could explain slow runs: each was set aside, with its reason."
     if p <= alpha:
         first = found.findings[0].factor
         return (

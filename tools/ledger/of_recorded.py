@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from ...knowledge.errors import VgoError
+from ...knowledge.loader import load
+from ...knowledge.time_states import TimeState
 from ...layers.loader import load_layers
 from ..recorded.recorded import RecordedRuns
 from ..row import FIXED
-from ..run_table import read_runs
+from ..run_table import RunTable, read_runs
 from ..subject import Subject
-from .split import STACKS, SplitRuns, split_runs
+from .ledger import Ledger, ledger_of
+from .split import LEDGER, STACKS, SplitRuns, split_runs
 
 
 def split_recorded(recorded: RecordedRuns) -> SplitRuns:
     """Split runs whose table has a ledger with stacks; raises VgoError where it has none."""
-    known = load_layers().values()
-    names = [name for name in recorded.frame.columns if name in FIXED or any(one.column(name) for one in known)]
-    split = None
-    if f"{STACKS}.opened" in names:
-        table = read_runs(recorded.frame.select(names).write_csv().encode(), recorded.source)
-        metric, unit = recorded.system.get("subject.metric"), recorded.units.get("outcome", "")
-        subject = Subject(command=(recorded.source,), argv=(), directory="/", metric=metric, unit=unit)
-        split = split_runs(table, STACKS, subject)
+    split = split_runs(_runs(recorded), STACKS, _subject(recorded)) if _has(recorded, f"{STACKS}.opened") else None
     if split is None:
         raise VgoError(f"{recorded.source} has no ledger of its runs: make one with `vgo-agent measure --ledger`.")
     return split
+
+
+def ledger_recorded(recorded: RecordedRuns, seed: int, steady_cv: float) -> Ledger | None:
+    """Make the ledger of runs whose table has one; None where it has none, or slow runs are not told from fast ones."""
+    if not any(_has(recorded, f"{layer}.{TimeState.ON_CPU}_ms") for layer in (LEDGER, STACKS)):
+        return None
+    return ledger_of(_runs(recorded), _subject(recorded), seed, load().factors, steady_cv)
+
+
+def _has(recorded: RecordedRuns, name: str) -> bool:
+    return name in recorded.frame.columns and "condition" in recorded.frame.columns
+
+
+def _runs(recorded: RecordedRuns) -> RunTable:
+    known = load_layers().values()
+    names = [name for name in recorded.frame.columns if name in FIXED or any(one.column(name) for one in known)]
+    return read_runs(recorded.frame.select(names).write_csv().encode(), recorded.source)
+
+
+def _subject(recorded: RecordedRuns) -> Subject:
+    metric, unit = recorded.system.get("subject.metric"), recorded.units.get("outcome", "")
+    return Subject(command=(recorded.source,), argv=(), directory="/", metric=metric, unit=unit)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
+from ...knowledge.errors import VgoError
 from ...knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
 from ...layers.probes.opened import CpuSamples, OpenedRun
 from ...layers.probes.region import BETWEEN_MARKS, MARKS_NEAR, MARKS_NEAR_NS, WHOLE, FoundBy
@@ -18,6 +21,7 @@ from ..statistics.values import BoolArray, FloatArray
 from ..subject import Subject
 from .lasting_names import with_lasting_names
 
+CellT = TypeVar("CellT")
 STACKS, LEDGER = "stacks", "ledger"
 """Layers that split the time of a run; the first also opens it."""
 FEWEST_SAMPLES = 8
@@ -98,7 +102,8 @@ def split_runs(
         texts = table.text(f"{layer}.{name}", condition) if f"{layer}.{name}" in table.names else []
         return [text or "" for text, keep in zip(texts, kept, strict=False) if keep]
 
-    opened, lines = with_lasting_names(tuple(map(OpenedRun.read, cells("opened")))), cells("lines")
+    lines = cells("lines")
+    opened = with_lasting_names(tuple(read_cell(OpenedRun.read, one, "opened") for one in cells("opened")))
     states = dict(zip(names, columns[:, kept], strict=True))
     divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
     states = {**divided, **states}
@@ -106,12 +111,23 @@ def split_runs(
     tried = sum(layer in layers and without not in layers for layers in on)
     timed = outcome_ms[kept] if ms_each else None
     fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or follows(time[kept], timed)
-    shared = tuple(map(LineSamples.read, lines)) if all(lines) else ()
+    shared = tuple(read_cell(LineSamples.read, one, "lines") for one in lines) if all(lines) else ()
     order = tuple(table.column("order", condition)[kept].astype(int).tolist())
     counts = {name: table.column(name, condition)[kept] for name in _events(table)}
     events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
     left_out, lanes = int(tried - kept.sum()), tuple(cells("lanes"))
     return SplitRuns(time[kept], seen, opened, by, fits, left_out, lanes, shared, order, events)
+
+
+def read_cell(read: Callable[[str], CellT], text: str, name: str) -> CellT:
+    """Read what a layer has packed into a cell; raises VgoError where somebody has changed it since."""
+    try:
+        return read(text)
+    except (ValueError, TypeError, zlib.error) as error:
+        raise VgoError(
+            f"A cell of the column `{name}` of the ledger cannot be read ({error}): take the table as it was written, "
+            "or measure again."
+        ) from error
 
 
 def _events(table: RunTable) -> list[str]:

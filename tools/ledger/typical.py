@@ -8,7 +8,7 @@ from ...layers.probes.lanes import RunLanes
 from ..statistics.ratio_test import FEWEST
 from .run_timeline import TypicalRun
 from .shares import slow_runs
-from .split import SplitRuns
+from .split import SplitRuns, read_cell
 
 
 def typical_runs(split: SplitRuns) -> tuple[TypicalRun, ...]:
@@ -26,6 +26,6 @@ def typical_runs(split: SplitRuns) -> tuple[TypicalRun, ...]:
             return ()
         away = np.where(rows, np.abs(split.time_ms - np.median(split.time_ms[rows])), np.inf)
         place = int(away.argmin())
-        lanes = RunLanes.read(split.lanes[place])
+        lanes = read_cell(RunLanes.read, split.lanes[place], "lanes")
         found.append(TypicalRun(f"{name} run {split.order[place]}", float(split.time_ms[place]), lanes))
     return tuple(found)
