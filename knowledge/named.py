@@ -10,6 +10,8 @@ from typing import Any
 from .bm25 import near_names, plain, words
 from .loader import Knowledge
 
+STATE_COLUMN = re.compile(r"(?:ledger|stacks)\.(\w+)_ms")
+"""Columns of the layers that split the time of a run."""
 NAMES = 8192
 """That are kept taken apart: more than all entries have, of which every question looks at each."""
 
@@ -18,6 +20,8 @@ def meant(name: str, known: Knowledge) -> list[str]:
     """Give the identities that the whole text is a name of: by key, by column, by name, by alias."""
     key = _plain(name)
     found = [f"{kind}:{key}" for kind, entries in _kinds(known) if key in entries]
+    column = STATE_COLUMN.fullmatch(name.strip())
+    found += [f"state:{column[1]}"] if column and column[1] in known.states else []
     found += [f"factor:{factor.key}" for factor in known.factors_of(" ".join(name.split()))]
     found += [
         f"{kind}:{entry.key}"

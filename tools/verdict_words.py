@@ -94,7 +94,7 @@ def _part(part: Found) -> str:
 
 
 def _place(part: Located) -> str:
-    known = f", as {_within(part.recognised.name)} looks" if part.recognised else ""
+    known = f", which looks like {_within(part.recognised.name)}" if part.recognised else ""
     said = "; ".join(filter(None, (f"{part.what}{known}" if part.what else "", part.why)))
     what = f": {said}" if said else ""
     low, high = part.gap_interval.low, part.gap_interval.high

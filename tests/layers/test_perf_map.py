@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -46,6 +47,16 @@ AT_LEAST_3_12 = "import sys; sys.exit(sys.version_info < (3, 12))"
 PYTHONS = (*Path.home().glob(".pyenv/versions/3.1[2-9]*/bin/python"), shutil.which("python3.12"), sys.executable)
 
 
+def new_python() -> str:
+    """A Python that writes a map."""
+    before = set(Path("/tmp").glob("perf-*.map"))
+    new = (str(one) for one in PYTHONS if one and subprocess.run([one, "-X", "perf", "-c", ""]).returncode == 0)
+    program = next((one for one in new if subprocess.run([one, "-c", AT_LEAST_3_12]).returncode == 0), None)
+    for path in set(Path("/tmp").glob("perf-*.map")) - before:
+        path.unlink()
+    return program or pytest.skip("no Python 3.12 or later that writes a map")
+
+
 def functions(*argv: str, layer: str = "stacks") -> set[str]:
     """What a run of a program was sampled in; the map that it leaves is removed."""
     probe, before = open_probe(find_layer(layer)), set(Path("/tmp").glob("perf-*.map"))
@@ -80,15 +91,36 @@ def test_a_function_of_node_has_its_name(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="where Python returns to is known of x86-64 alone")
 def test_functions_of_python_have_their_names_without_frame_pointers_and_no_map_is_left():
-    new = (str(one) for one in PYTHONS if one and subprocess.run([one, "-X", "perf", "-c", ""]).returncode == 0)
-    program = next((one for one in new if subprocess.run([one, "-c", AT_LEAST_3_12]).returncode == 0), None)
-    if program is None:
-        pytest.skip("no Python 3.12 or later that writes a map")
+    program = new_python()
     before = set(Path("/tmp").glob("perf-*.map"))
     named = functions(program, "-S", "-c", PYTHON_WORK, layer="stacks:python=true")
     assert "spins in <string>" in named
     assert set(Path("/tmp").glob("perf-*.map")) <= before
     assert "spins in <string>" not in functions(program, "-S", "-c", PYTHON_WORK)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="where Python returns to is known of x86-64 alone")
+def test_a_function_of_python_that_has_ended_and_left_its_return_on_the_stack_is_not_the_one_that_runs(tmp_path):
+    place = str(tmp_path / "perf-{}.map")
+    Path(place.format(7)).write_text("10 10 py::ended:/home/a/b.py\n100 10 py::runs:/home/a/b.py\n")
+    maps, code, data = PerfMaps(0.0, place), 0x5000, 0x9000
+    memory = struct.pack("=8Q", 0, 0x16, data, data, 0x106, data, code, 0)
+    assert maps.python_function(7, memory, lambda address: address == code) == "runs in b.py"
+    assert maps.python_function(7, memory[: 6 * 8], lambda address: address == code) == "", "cut before it is sure"
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="where Python returns to is known of x86-64 alone")
+def test_a_run_that_failed_leaves_no_map():
+    before, probe = set(Path("/tmp").glob("perf-*.map")), open_probe(find_layer("stacks:python=true"))
+    if why := probe.absent().get("stacks.on_cpu_ms"):
+        pytest.skip(why)
+    command = probe.wrap(SpawnCommand((new_python(), "-c", "raise SystemExit(3)"), dict(os.environ)))
+    with Spawner() as spawner:
+        for _ in range(2):
+            run = spawner.run(Launch(command.argv, environment=command.environment), [probe])
+    assert run.exit_code == 3 and set(Path("/tmp").glob("perf-*.map")) - before
+    probe.close()
+    assert set(Path("/tmp").glob("perf-*.map")) <= before
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=12), st.integers(0, 900))

@@ -190,7 +190,7 @@ def test_the_readme_says_of_the_rest_what_the_source_does(one: Any) -> None:
 def test_what_a_state_was_recognised_as_stands_in_the_headline_and_its_cure_comes_first() -> None:
     parts = (ASLEEP.model_copy(update={"recognised": RETRIED}),)
     verdict = Diagnosis(cause=Explained(parts=parts), remedy=NotTried(why="none is known"), evidence=())
-    assert "python3: clock_nanosleep, as polling looks" in headline(verdict)
+    assert "python3: clock_nanosleep, which looks like polling" in headline(verdict)
     assert next_steps(verdict, Openings())[0] == "Polling: Wait for the event itself (`vgo-agent explain retry_loops`)."
 
 

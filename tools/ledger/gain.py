@@ -97,6 +97,8 @@ class LedgerGain(FiniteResult):
         apart = abs(less_ms - total.ms) > MATERIAL * total.ms
         divided = "their time on a CPU" if self.cpu_time else "whole runs"
         of, rest = (f" of {divided}", f"; the metric has {total.ms:.3g} ms less") if apart else ("", "")
+        more = side.ms - less_ms
+        rest = f", and other states give {more:.3g} ms more{rest}" if more > MATERIAL * less_ms else rest
         return (
             f"{word('less', self.measure).capitalize()}{where} it was meant to be: of {less_ms:.3g} ms less "
             f"{WORDS[self.measure]}{of}, {side.words} are time {listed(names)}, {which} {remedy} {acts} on{rest}."

@@ -153,11 +153,14 @@ def test_more_calls_of_a_function_are_told_to_be_more_work(vgo, tmp_path, stacks
     assert "to_count" not in found
 
 
-def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, script, stacks) -> None:
+def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, tmp_path, script, stacks) -> None:
     done = vgo("measure", "--ledger", "--layer", "stacks:ring_mib=16", str(script("sleeps", SOMETIMES_SLEEPS)))
     assert done.returncode == 0, done.stderr
     assert "Where the milliseconds went" in done.stdout and "asleep by a timer" in done.stdout
     assert "Split is the whole run, of " in done.stdout and "--read-only --save trace.json" in done.stdout
+    analysed = vgo("analyze", next((tmp_path / "vgo-runs").iterdir()))
+    assert "Their ledger: Slow runs take" in " ".join(analysed.stdout.split())
+    assert analysed.returncode == 0 and "Where the milliseconds went" in analysed.stdout
 
 
 def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_cannot_shorten_it(

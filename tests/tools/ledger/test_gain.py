@@ -96,6 +96,15 @@ def test_what_whole_runs_have_less_than_the_metric_is_told_beside_it():
     )
 
 
+def test_where_one_side_falls_by_more_than_all_the_rest_that_other_states_give_more_is_told():
+    states = steadied(own_ms=30, others_ms=0)
+    states[QUEUE][1] += 10 * (states[CPU][0] > 115)
+    found = gain([TimeState.PAGE_FAULT], states)
+    assert found.as_meant and found.meant is not None and found.total is not None
+    assert found.meant.ms > 1.2 * found.total.ms
+    assert re.search(r"trim acts on, and other states give \d\.?\d* ms more\.$", found.sentence("trim"))
+
+
 def test_of_a_metric_in_cpu_time_only_time_on_a_cpu_is_divided():
     states = steadied() | {QUEUE: np.random.default_rng(8).exponential(80, (2, PAIRS))}
     found = gain([TimeState.PAGE_FAULT], states, metric="cpu (.*)", beside_s=states[QUEUE] / 1e3)

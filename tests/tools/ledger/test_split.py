@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.layers.probes.lanes import RunLanes
+from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.layers.probes.shared_lines import LineSamples
 from vgo_agent.tools.ledger.ledger import ledger_of
-from vgo_agent.tools.ledger.split import split_runs
+from vgo_agent.tools.ledger.split import read_cell, split_runs
 from vgo_agent.tools.run_table import read_runs, write_runs
 from vgo_agent.tools.subject import Subject
 
@@ -128,3 +132,10 @@ def test_runs_of_one_kind_are_looked_at_and_bare_ones_are_none_of_them(found, wh
     subject = Subject(command=("x",), argv=("x",), directory="/", metric="t ([0-9.]+)", unit="s")
     split = split_runs(read_runs(write_runs(rows), "t.csv"), "stacks", subject)
     assert split is not None and (split.whole, split.time_ms.size) == (whole, runs)
+
+
+@pytest.mark.parametrize("read", [OpenedRun.read, LineSamples.read, RunLanes.read])
+@pytest.mark.parametrize("text", ["", "x", "{}", "[1]", "[[], [1]]", "eJw"])
+def test_a_cell_that_somebody_has_changed_is_refused_in_a_sentence(read, text):
+    with pytest.raises(VgoError, match="of the ledger cannot be read .*measure again"):
+        read_cell(read, text, "lanes")
