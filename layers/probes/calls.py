@@ -17,6 +17,7 @@ from .gate import Gate
 from .perf_open import DISABLED, Attr, enable, perf_event_open, refusal
 from .running import threads
 from .sampler import SamplingProbe
+from .symbol_names import source_name
 
 EVERY_S = 0.005
 """Between two looks at the count, in which a function is entered at most 250 times: each takes 21 us."""
@@ -36,7 +37,7 @@ def open_calls(layer: Layer, root: Path) -> Probe:
     name, path = str(given.get("function", "")), os.path.realpath(str(given.get("binary", "")))
     if not name:
         return Missing(columns, UNASKED)
-    places = sorted({one.start for one in functions(path) if one.name == name})
+    places = sorted({one.start for one in functions(path) if name in (one.name, source_name(one.name))})
     if not places:
         return Missing(columns, UNNAMED.format(path, name))
     try:

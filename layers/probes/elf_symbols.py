@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from .symbol_names import source_name
+
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
@@ -82,7 +84,7 @@ def functions(path: str, debug: Path = DEBUG) -> tuple[Function, ...]:
 def function_at(path: str, offset: int) -> str:
     """Name the function that lies at an offset of a file, and say where it is a loop there that only waits."""
     known = covering(functions(path), offset)
-    return (known.name if known else UNNAMED) + SPINNING * _pauses(path, offset)
+    return (source_name(known.name) if known else UNNAMED) + SPINNING * _pauses(path, offset)
 
 
 def variable_at(path: str, mapped: int, offset: int, address: int) -> str:

@@ -19,6 +19,7 @@ from .instructions import IP, NAMES, touched
 from .kernel_stack import KernelStacks
 from .sched_events import Sampled, SchedTrace
 from .sched_trace import SAMPLING_NS
+from .symbol_names import source_name
 from .timeline import Timelines
 
 LINE = 64
@@ -118,7 +119,7 @@ class LineSearch:
             return
         offset = registers[IP] - mapped.start + mapped.offset
         if function := covering(functions(mapped.path), offset):
-            called = f"{function.name} in {Path(mapped.path).name}"
+            called = f"{source_name(function.name)} in {Path(mapped.path).name}"
             for there in touched(mapped.path, function, offset - function.start, registers):
                 line, first = divmod(there.address, LINE)
                 used = ((1 << there.size) - 1) << first & (1 << LINE) - 1

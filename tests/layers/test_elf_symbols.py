@@ -7,13 +7,21 @@ import subprocess
 
 import pytest
 
+from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.elf_symbols import SPINNING, UNNAMED, function_at, functions
 from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.layers.probes.symbol_names import source_name
 from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.spawn import Spawner
 
 WAITS = """
 static __attribute__((noinline)) void waits_for(volatile int *late) { while (*late) %s; }
 int main(int count, char **words) { waits_for(&(volatile int){count - 1}); return !words; }
+"""
+LOOP = """
+namespace work { struct Loop { int sum = 0; __attribute__((noinline)) void spins(int more) { sum += more; } }; }
+int main(int count, char **) { work::Loop own; for (int i = 0; i < 3; i++) own.spins(count); return own.sum != 3; }
 """
 PAUSE = {"x86_64": "__builtin_ia32_pause()", "aarch64": '__asm__ volatile("yield")'}
 
@@ -73,3 +81,39 @@ def test_who_called_what_ran_is_told_of_code_with_frame_pointers(spawner, opened
     run = OpenedRun.read(probe.split(None)["stacks.opened"])
     worked = sum(one.samples for one in run.samples if one.function in ("adds in calls", "works in calls"))
     assert worked > 0 and run.under["asks_for_it in calls"] >= 0.7 * worked  # a function sets its frame up first
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("_ZN4node5Realm19ExecuteBootstrapperEPKc", "node::Realm::ExecuteBootstrapper"),
+        ("_ZN12_GLOBAL__N_14workEi", "(anonymous namespace)::work"),
+        ("_ZNK4workclEi", "work::operator()"),
+        ("_ZSt4sortIPiEvT_S1_", "void std::sort<int*>"),
+        ("_Zzz", "_Zzz"),
+        ("work", "work"),
+    ],
+)
+def test_functions_of_cpp_are_called_as_in_their_source(symbol, name):
+    if source_name("_Z4workv") != "work":
+        pytest.skip("no library of C++ that knows the names")
+    assert source_name(symbol) == name
+
+
+def test_a_function_of_cpp_is_named_and_counted_by_the_name_that_it_has_in_its_source(tmp_path):
+    if not shutil.which("g++") or source_name("_Z4workv") != "work":
+        pytest.skip("no g++, or no library of C++ that knows the names")
+    source, program = tmp_path / "loop.cc", str(tmp_path / "loop")
+    source.write_text(LOOP)
+    subprocess.run(["g++", "-O1", "-o", program, source], check=True)
+    (at,) = [one for one in functions(program) if one.name == "_ZN4work4Loop5spinsEi"]
+    assert function_at(program, at.start) == "work::Loop::spins"
+    probe = open_probe(load_layer(f"calls:function=work::Loop::spins,binary={program}"))
+    try:
+        if why := next(iter(probe.absent().values()), ""):
+            pytest.skip(why)
+        with Spawner() as spawner:
+            spawner.run(Launch(probe.wrap(SpawnCommand((program,), {})).argv), [probe])
+        assert [*probe.values().values()] == [3]
+    finally:
+        probe.close()

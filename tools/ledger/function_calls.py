@@ -20,7 +20,7 @@ LEAST_GROWTH = 0.1
 NORMAL_95 = 1.96
 ONCE = re.compile(r"_*(main|start|start_thread|libc_start_(main|call_main)\w*|clone3?|wmain|Py_(RunMain|BytesMain))")
 """Functions that begin a program or a thread: to count their calls tells nothing."""
-SYMBOL = re.compile(r"[\w.]+")
+SYMBOL = re.compile(r"[\w.]+(::~?[\w.]+)*")
 
 
 class FunctionCalls(FiniteResult):
