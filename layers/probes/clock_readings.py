@@ -12,9 +12,9 @@ from .elf_symbols import functions
 from .gate import Gate
 from .kernel_stack import KernelStacks
 from .part_events import READING
-from .perf_ring import PerfRings, RingEvent
+from .perf_ring import REGISTERS, PerfRings, RingEvent
 from .sched_events import Sampled
-from .sched_trace import SAMPLING_NS
+from .sched_trace import ARGUMENT, SAMPLING_NS
 
 CLOCKS = ("clock_gettime", "gettimeofday")
 """Functions of the C library that read the clock."""
@@ -47,7 +47,12 @@ class ClockReadings:
         path, places = self._library
         try:
             for place in places if watch else ():
-                event = RingEvent(READING, self._type, 0, sample=0, config1=ctypes.addressof(path), config2=place)
+                event = RingEvent(
+                    *(READING, self._type, 0, REGISTERS if ARGUMENT else 0),
+                    registers=ARGUMENT,  # says which clock
+                    config1=ctypes.addressof(path),
+                    config2=place,
+                )
                 with suppress(OSError):  # it has ended
                     rings.follow(event, task, self._following)
         finally:

@@ -85,9 +85,13 @@ def between_marks(trace: SchedTrace, timelines: Timelines, length_ns: float) -> 
 
 
 def between_readings(trace: SchedTrace, timelines: Timelines, length_ns: float) -> Region | None:
-    """The last two readings by one task of the program that are as far apart as the time that it printed."""
-    found = []
-    for task, times in readings(trace, timelines, READING).items():
+    """The last two readings by one task of the program that are as far apart as the time that it printed.
+
+    Those after its last output say nothing of what was printed.
+    """
+    found, last = [], _last_output(trace, timelines)
+    for task, every in readings(trace, timelines, READING).items():
+        times = [at for at in every if last is None or at <= last[0]]
         if pair := _standing_out(times, length_ns):
             found.append(Region(times[pair[0]], times[pair[1]], task, FoundBy.CLOCK))
     return max(found, key=lambda region: region.end, default=None)
@@ -118,7 +122,7 @@ def before_output(trace: SchedTrace, timelines: Timelines, length_ns: float, lat
     Where that is not known it is taken to be none. Not where a process leaves right after its output, which may
     have waited in a buffer until then, nor where CPU time is read, which may be what was printed.
     """
-    last = next(((at, task) for at, task in reversed(trace.times[WRITTEN]) if task in timelines.tree), None)
+    last = _last_output(trace, timelines)
     if last is None:
         return None
     if later_ns is None:
@@ -129,6 +133,11 @@ def before_output(trace: SchedTrace, timelines: Timelines, length_ns: float, lat
             return None
     end = round(last[0] - (later_ns or 0))
     return Region(round(end - length_ns), end, last[1], FoundBy.OUTPUT)
+
+
+def _last_output(trace: SchedTrace, timelines: Timelines) -> tuple[int, int] | None:
+    """When the program wrote to its output for the last time, and by which task."""
+    return next(((at, task) for at, task in reversed(trace.times[WRITTEN]) if task in timelines.tree), None)
 
 
 def later_by(trace: SchedTrace, timelines: Timelines, region: Region) -> float | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..pid_namespace import pid_namespace
 from .instructions import GENERAL_REGISTERS, NAMES, operands_unknown
 from .machine import CPU_FIELDS
-from .part_events import MARKED, PART, Mark, part_events
+from .part_events import MARKED, PART, READING, Mark, part_events
 from .perf_open import SOFTWARE, TRACEPOINT
 from .perf_ring import (
     CHAIN,
@@ -48,8 +48,10 @@ NO_REGISTERS, WIDE_REGISTERS = bytes(8), (2).to_bytes(8, "little")
 """What stands before registers of 64 bits: PERF_SAMPLE_REGS_ABI_64."""
 NO_NUMBER = (1 << 32) - 1
 """Of a task that has ended."""
-FIRST_ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}
-"""Mask of the register that holds the first argument of a system call, as linux/asm/perf_regs.h counts them."""
+ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}.get(platform.machine(), 0)
+"""Mask of the register that holds the first argument of a call, as linux/asm/perf_regs.h counts them."""
+CPU_CLOCKS = 2, 3
+"""CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID: those who read them ask for no time of day."""
 RECORD, HEADER, MAPPING = struct.Struct("=IHH"), struct.Struct("=QIIQI"), struct.Struct("=IIQQQ")
 """Kind, flags and size of a record; then of a sample identifier, process, task, time and CPU."""
 SWITCH_BODY = struct.Struct("=IIIIQI")
@@ -70,7 +72,7 @@ class SchedRings:
         formats = trace_formats(root, names)
         self._stacks, self._memory = stacks, memory
         self._general = 0 if not stacks or operands_unknown() else GENERAL_REGISTERS
-        self._registers = FIRST_ARGUMENT.get(platform.machine(), 0) if stacks else 0
+        self._registers = ARGUMENT if stacks else 0
         self._switch = fields(
             formats[SWITCH],
             **{"prev_comm": NAME, "prev_pid": "i", "prev_prio": "i", "prev_state": "q"},
@@ -197,7 +199,7 @@ class SchedRings:
             renamed, called, mark = self._marked.unpack_from(records, raw)
             trace.call(renamed, time, called)
             trace.marks.append(Mark(time, task, text_at(mark).strip()))
-        elif name in trace.times:
+        elif name in trace.times and not (name == READING and self._first_register(records, raw - 4) in CPU_CLOCKS):
             trace.times[name].append((time, task))
 
     def _registers_at(self, records: bytes, at: int) -> tuple[bytes, int]:
@@ -215,10 +217,12 @@ class SchedRings:
 
     def _argument(self, records: bytes, raw: int) -> int | None:
         """The register after the raw data: 8 bytes for how the program runs, 0 for none, and 8 for each register."""
-        registers = raw + int.from_bytes(records[raw - 4 : raw], "little")
-        if records[registers : registers + 8] == NO_REGISTERS:
+        return self._first_register(records, raw + int.from_bytes(records[raw - 4 : raw], "little"))
+
+    def _first_register(self, records: bytes, at: int) -> int | None:
+        if not self._registers or records[at : at + 8] == NO_REGISTERS:
             return None
-        return int.from_bytes(records[registers + 8 : registers + 16], "little")
+        return int.from_bytes(records[at + 8 : at + 16], "little")
 
 
 def steals(root: Path) -> bool:

@@ -14,9 +14,10 @@ import pytest
 
 from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.part_events import READING
+from vgo_agent.layers.probes.part_events import CPU_READING, READING, WRITTEN
 from vgo_agent.layers.probes.region import between_readings
 from vgo_agent.layers.probes.sched_events import SchedTrace
+from vgo_agent.layers.probes.sched_trace import ARGUMENT
 from vgo_agent.layers.probes.timeline import Timelines
 from vgo_agent.layers.schema import Value
 from vgo_agent.tools.execution.launch import Launch
@@ -63,6 +64,35 @@ def test_the_part_that_a_metric_measures_is_found_by_the_readings_of_the_clock(s
     if not found:
         pytest.skip("others took the CPU from every run while it read the clock")
     assert sum(found) > len(found) / 2, "it is the sleep before the output, not that after it"
+
+
+COMPUTES_FOR = """
+import time
+time.sleep(.1)
+start, end = time.perf_counter(), time.process_time() + .02
+while time.process_time() < end: pass
+print(f"{1e9 * (time.perf_counter() - start):.0f}")
+"""
+
+
+@pytest.mark.skipif(not ARGUMENT, reason="which clock is read is seen on x86-64 and ARM alone")
+def test_readings_of_cpu_time_are_none_of_the_clock(spawner, opened):
+    probe, command = timed(opened, sys.executable, "-S", "-c", COMPUTES_FOR)
+    spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True, timeout_s=60)
+    times = probe._rings.read(probe._written).times
+    if not times[READING]:
+        pytest.skip("no reading of the clock is seen here")
+    assert len(times[CPU_READING]) > 400 > len(times[READING]) > 2
+
+
+def test_readings_after_the_output_do_not_hide_the_pair_before_it():
+    trace, length, start = SchedTrace(), 20_000_000, 10_000_000
+    after = [start + length + 20_000 * one for one in range(5, 100)]
+    trace.times[READING] = [(at, 1) for at in (start, start + length, *after)]
+    assert between_readings(trace, Timelines(trace, 1), length) is None
+    trace.times[WRITTEN] = [(after[0] - 1, 1)]
+    found = between_readings(trace, Timelines(trace, 1), length)
+    assert found is not None and (found.start, found.end) == (start, start + length)
 
 
 def test_to_look_for_the_part_changes_nothing_of_the_programs_environment(opened):
