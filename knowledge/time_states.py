@@ -31,6 +31,7 @@ class TimeState(StrEnum):
     POLL = "poll"
     CHILD = "child"
     SLEEP = "sleep"
+    TIMER_LATE = "timer_late"
     CPU_MOVE = "cpu_move"
     SIGNAL = "signal"
     QUEUE = "queue"
@@ -45,7 +46,7 @@ ON_CPU_KINDS = (TimeState.USER, TimeState.SYSTEM, TimeState.PAGE_FAULT, TimeStat
 WAITS = (
     *(TimeState.DISK, TimeState.WRITE_THROTTLE, TimeState.RECLAIM, TimeState.LOCK, TimeState.FILE_LOCK),
     *(TimeState.KERNEL_LOCK, TimeState.PIPE, TimeState.SOCKET, TimeState.POLL, TimeState.CHILD, TimeState.SLEEP),
-    *(TimeState.CPU_MOVE, TimeState.SIGNAL),
+    *(TimeState.TIMER_LATE, TimeState.CPU_MOVE, TimeState.SIGNAL),
 )
 """What time blocked is divided into where stacks are kept."""
 QUEUES = (TimeState.QUEUE_OWN, TimeState.QUEUE_OTHERS, TimeState.QUEUE_NOBODY, TimeState.THROTTLED)

@@ -70,7 +70,17 @@ class Ran(NamedTuple):
     """Nanoseconds, without what the host of a virtual machine ran meanwhile."""
 
 
-Event = Switch | SwitchedIn | Waking | Fork | Ran
+class TimerSet(NamedTuple):
+    """A task set the timer by which it wants to be woken."""
+
+    at: int
+    cpu: int
+    task: int
+    due: int
+    """When it is to fire, its slack over, on CLOCK_MONOTONIC; another clock's times are far from any of the run."""
+
+
+Event = Switch | SwitchedIn | Waking | Fork | Ran | TimerSet
 
 
 class Sampled(NamedTuple):
@@ -149,7 +159,7 @@ class SchedTrace:
                     self.events[place] = event._replace(waker=number(event.waker), woken=number(event.woken))
                 case Fork():
                     self.events[place] = event._replace(parent=number(event.parent), child=number(event.child))
-                case Ran():
+                case Ran() | TimerSet():
                     self.events[place] = event._replace(task=number(event.task))
         self.names = {number(task): name for task, name in self.names.items()}
         self.priorities = {number(task): priority for task, priority in self.priorities.items()}

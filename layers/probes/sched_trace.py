@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..pid_namespace import pid_namespace
 from .instructions import GENERAL_REGISTERS, NAMES, operands_unknown
+from .kernel_stack import kernel_functions
 from .machine import CPU_FIELDS
 from .part_events import MARKED, PART, READING, Mark, part_events
 from .perf_open import SOFTWARE, TRACEPOINT
@@ -26,13 +27,27 @@ from .perf_ring import (
     RingEvent,
     largest_rings,
 )
-from .sched_events import FailedCall, Fork, Mapped, Ran, Sampled, SchedTrace, Switch, SwitchedIn, Waking, text_at
+from .sched_events import (
+    FailedCall,
+    Fork,
+    Mapped,
+    Ran,
+    Sampled,
+    SchedTrace,
+    Switch,
+    SwitchedIn,
+    TimerSet,
+    Waking,
+    text_at,
+)
 from .tracefs import TraceFormat, trace_formats
 
 SWITCH, WAKING, FORK = "sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork"
 RAN = "sched/sched_stat_runtime"
 ALWAYS = (SWITCH, WAKING, FORK, RAN)
-FAILED, CLOCK = "raw_syscalls/sys_exit", "cpu-clock"
+FAILED, CLOCK, TIMER = "raw_syscalls/sys_exit", "cpu-clock", "timer/hrtimer_start"
+WAKES = "hrtimer_wakeup"
+"""What the kernel calls when a timer fires by which a task wants to be woken."""
 CPU_CLOCK = 0
 """PERF_COUNT_SW_CPU_CLOCK."""
 SAMPLING_NS = 1_000_000
@@ -68,7 +83,7 @@ class SchedRings:
 
         `memory`: bytes of the program's stack that samples carry.
         """
-        names = (*ALWAYS, *((FAILED, *PART) if stacks else ()))
+        names = (*ALWAYS, *((FAILED, TIMER, *PART) if stacks else ()))
         formats = trace_formats(root, names)
         self._stacks, self._memory = stacks, memory
         self._general = 0 if not stacks or operands_unknown() else GENERAL_REGISTERS
@@ -86,6 +101,7 @@ class SchedRings:
         self._own_numbers: dict[int, int] = {}
         if stacks:
             self._failed = fields(formats[FAILED], id="q", ret="q")
+            self._timer = fields(formats[TIMER], common_pid="i", expires="q")
             self._marked = fields(formats[MARKED], pid="i", oldcomm=NAME, newcomm=NAME)
         self._numbers = {name: one.number for name, one in formats.items()}
         self.rings = largest_rings(root, self._events(), size)
@@ -108,11 +124,15 @@ class SchedRings:
         clock = RingEvent(
             *(CLOCK, SOFTWARE, CPU_CLOCK, sampled, EXCLUDE_IDLE, SAMPLING_NS, self._general), stack_bytes=self._memory
         )
+        wakes = [
+            f"function == {at:#x}" for at, name in zip(*kernel_functions(self._root), strict=True) if name == WAKES
+        ]
         return [
             switch._replace(sample=sample, flags=flags, registers=self._registers),
             waking._replace(sample=RAW | CHAIN, flags=KERNEL_CHAIN),
             *others,
             RingEvent(FAILED, TRACEPOINT, self._numbers[FAILED], filter="ret < 0 && ret > -200"),
+            *(RingEvent(TIMER, TRACEPOINT, self._numbers[TIMER], filter=one) for one in wakes[:1]),
             clock,
         ]
 
@@ -192,6 +212,8 @@ class SchedRings:
         time, cpu, task = place
         if name == FORK:
             trace.events.append(Fork(time, cpu, *self._fork.unpack_from(records, raw)))
+        elif name == TIMER:
+            trace.events.append(TimerSet(time, cpu, *self._timer.unpack_from(records, raw)))
         elif name == FAILED:
             call, error = self._failed.unpack_from(records, raw)
             trace.failed.append(FailedCall(time, task, call, -error))

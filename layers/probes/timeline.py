@@ -7,13 +7,14 @@ task that ended it was doing meanwhile: what did not delay the first task is not
 from __future__ import annotations
 
 import bisect
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...knowledge.time_states import MEASURED, QUEUES, TimeState
 from .kernel_stack import KernelStacks, call_of, interrupt_of, wait_of
-from .sched_events import Event, Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
+from .sched_events import Event, Fork, Ran, SchedTrace, Switch, SwitchedIn, TimerSet, Waking
 
 DEAD = 0x30
 RUNNABLE = 0xFF
@@ -25,17 +26,24 @@ SWITCHING_NS = 100_000
 """A switch takes less, from when a task is charged for the last time to the event."""
 LEAST_STOLEN_NS = 1_000
 """Shorter, and two clocks of the kernel may have been read at different times."""
+LATE_NS = 100_000
+"""A timer that fires this much after it was due is late."""
+WITH_TIMER = re.compile("do_nanosleep|schedule_hrtimeout")
+"""Functions of the kernel in which a task waits for the timer that it has set."""
 UNTOLD = frozenset({TimeState.BLOCKED, TimeState.UNSEEN})
 """States that say nothing of what a task did."""
 
 
 class Stretch(NamedTuple):
-    """A task from `start` to `end`: on a CPU, on one that the host took away, in its queue, or blocked until woken."""
+    """A task from `start` to `end`: on a CPU, on one that the host took away, in its queue, or blocked until woken.
+
+    Blocked by a timer that is late it is from when that was due.
+    """
 
     start: int
     end: int
     kind: str
-    """`cpu`, `stolen`, `queue` or `blocked`."""
+    """`cpu`, `stolen`, `queue`, `blocked` or `late`."""
     cpu: int = -1
     waker: int = 0
     """Task that ended the wait; 0 where an interrupt did, or where it was not seen."""
@@ -79,6 +87,8 @@ class Timelines:
         self._woken: set[int] = set()
         """Tasks that were woken on their way to block, while they still had their CPU."""
         self._running: dict[int, tuple[int, int]] = {}
+        self._due: dict[int, int] = {}
+        """When the timer fires that each task has set last."""
         self._charged_at: dict[int, int] = {}
         """When each task was last charged with what it ran."""
         self._since = trace.events[0].at if trace.events else 0
@@ -105,6 +115,8 @@ class Timelines:
                 self._wake(event)
             case Ran():
                 self._charge(event)
+            case TimerSet():
+                self._due[event.task] = event.due
             case Fork():
                 self.born.setdefault(event.child, event)
                 self._now[event.child] = Stretch(event.at, event.at, "queue", event.cpu)
@@ -112,6 +124,15 @@ class Timelines:
     def _close(self, task: int, at: int, stretch: Stretch) -> None:
         if at > stretch.start and stretch.kind != "dead":
             self.tasks[task].append(Stretch(stretch.start, at, *stretch[2:]))  # _replace takes longer
+
+    def _close_wait(self, task: int, at: int, stretch: Stretch) -> None:
+        """Close a stretch; part off from a wait for a timer what came after that was due."""
+        due = self._due.pop(task, 0) if stretch.kind == "blocked" else 0
+        late = stretch.interrupt and stretch.start <= due < at - LATE_NS
+        if late and any(map(WITH_TIMER.search, self.stack(stretch))):
+            self._close(task, due, stretch)
+            stretch = stretch._replace(start=due, kind="late")
+        self._close(task, at, stretch)
 
     def _switch_out(self, event: Switch) -> None:
         task = event.out
@@ -147,7 +168,7 @@ class Timelines:
         if task == 0:
             return
         if (open_stretch := self._now.get(task)) is not None:
-            self._close(task, at, self._ended(task, open_stretch, cpu))
+            self._close_wait(task, at, self._ended(task, open_stretch, cpu))
         self._now[task] = Stretch(at, at, "cpu", cpu)
 
     def _charge(self, event: Ran) -> None:
@@ -195,7 +216,7 @@ class Timelines:
         interrupt = interrupt_of(event.flags, self._stacks.names(event.stack) if self._stacks else None)
         ended = open_stretch._replace(waker=0 if interrupt else event.waker, interrupt=interrupt)
         self._woken.discard(event.woken)
-        self._close(event.woken, event.at, ended)
+        self._close_wait(event.woken, event.at, ended)
         self._now[event.woken] = Stretch(event.at, event.at, "queue", event.cpu)
 
     def wait(self, stretch: Stretch) -> TimeState:
@@ -263,6 +284,8 @@ class Timelines:
             yield ChargedTime(start, end, state, task, 0, stretch, above)
         elif stretch.kind == "stolen":
             yield ChargedTime(start, end, TimeState.STOLEN, task, 0, stretch, above)
+        elif stretch.kind == "late":
+            yield ChargedTime(start, end, TimeState.TIMER_LATE, task, 0, stretch, above)
         elif stretch.kind == "queue":
             yield from self._queued(task, stretch, start, end, above)
         else:

@@ -19,7 +19,7 @@ from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.lanes_made import MOST_PIECES
 from vgo_agent.layers.probes.open_files import OpenFiles
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.sched_events import Fork, Ran, SchedTrace, Switch, SwitchedIn, Waking
+from vgo_agent.layers.probes.sched_events import Fork, Ran, SchedTrace, Switch, SwitchedIn, TimerSet, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
 from vgo_agent.tools.execution.launch import Launch
 
@@ -208,6 +208,7 @@ def test_where_the_kernel_refuses_every_column_is_absent_with_the_cure(monkeypat
     probe.close()
 
 
+MS = 1_000_000
 UNIT = 10_000
 """Nanoseconds: less than that is not called stolen."""
 
@@ -223,8 +224,16 @@ def events(chance: random.Random, tasks: int, cpus: int, count: int):
                 Waking(at, cpu, one, other, chance.choice((0, 8, 16))),
                 Fork(at, cpu, one, other),
                 Ran(at, cpu, one, UNIT * chance.randrange(200)),
+                TimerSet(at, cpu, one, UNIT * chance.randrange(1000)),
             )
         )
+
+
+class Sleeping(KernelStacks):
+    """Every task that waits does so for its timer."""
+
+    def __init__(self):
+        self.names = lambda stack: ("do_nanosleep",)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -260,7 +269,10 @@ def test_of_very_many_pieces_neighbours_are_put_together(spawner, opened):
 @given(st.randoms(use_true_random=False), st.integers(1, 6), st.integers(1, 3), st.integers(0, 60))
 def test_every_nanosecond_is_charged_once_whatever_the_events(chance, tasks, cpus, count):
     trace = SchedTrace(list(events(chance, tasks, cpus, count)), stolen=chance.random() < 0.5)
-    timelines, stopped = Timelines(trace, 1), UNIT * chance.randrange(300)
+    timelines, stopped = (
+        Timelines(trace, 1, Sleeping() if chance.random() < 0.5 else None),
+        UNIT * chance.randrange(300),
+    )
     pieces = list(timelines.throttled(timelines.walk(1, 100 * UNIT, 900 * UNIT), stopped))
     assert [piece.start for piece in pieces] == [100 * UNIT, *(piece.end for piece in pieces[:-1])]
     assert pieces[-1].end == 900 * UNIT and sum(totals(pieces).values()) == 800 * UNIT
@@ -286,6 +298,36 @@ def test_a_task_is_on_a_cpu_as_long_as_the_kernel_says_and_the_rest_the_host_has
     spent = totals(Timelines(trace, 1).walk(1, 1 * ms, 20 * ms))
     assert spent[TimeState.STOLEN] == 3 * ms * stolen and spent[TimeState.BLOCKED] == 8 * ms
     assert spent[TimeState.ON_CPU] == 10 * ms - spent[TimeState.STOLEN] and spent[TimeState.QUEUE_NOBODY] == 1 * ms
+
+
+@pytest.mark.parametrize("wakes", [Waking(30 * MS, 0, 2, 1, 8), Waking(30 * MS, 0, 2, 1, 0), SwitchedIn(30 * MS, 0, 1)])
+@pytest.mark.parametrize("due", [20 * MS, 30 * MS - 50_000, 40 * MS, 10**18])
+def test_what_passes_after_a_timer_was_due_until_an_interrupt_wakes_the_task_is_its_lateness(wakes, due):
+    went = [Switch(1 * MS, 0, 0, 0, 1), TimerSet(9 * MS, 0, 1, due), Switch(10 * MS, 0, 1, 1, 2)]
+    trace = SchedTrace([*went, wakes, SwitchedIn(31 * MS, 0, 1)])
+    spent = totals(Timelines(trace, 1, Sleeping()).walk(1, 1 * MS, 31 * MS))
+    by_a_task = isinstance(wakes, Waking) and not wakes.flags
+    late = 10 * MS if due == 20 * MS and not by_a_task else 0
+    assert spent[TimeState.TIMER_LATE] == late
+    assert spent[TimeState.SLEEP] == (0 if by_a_task else 20 * MS - late)
+
+
+def test_a_timer_of_an_earlier_wait_makes_no_later_one_late():
+    asleep = [Switch(1 * MS, 0, 0, 0, 1), TimerSet(2 * MS, 0, 1, 20 * MS), Switch(3 * MS, 0, 1, 1, 0)]
+    woken = [Waking(4 * MS, 0, 2, 1, 8), Switch(5 * MS, 0, 0, 0, 1), Switch(6 * MS, 0, 1, 1, 0)]
+    trace = SchedTrace([*asleep, *woken, Waking(40 * MS, 0, 2, 1, 8), SwitchedIn(41 * MS, 0, 1)])
+    assert totals(Timelines(trace, 1, Sleeping()).walk(1, 1 * MS, 41 * MS))[TimeState.TIMER_LATE] == 0
+
+
+def test_the_timer_of_a_sleep_is_seen_to_be_set(spawner, opened):
+    probe = opened("stacks")
+    run = spawner.run(Launch(("/bin/sleep", "0.03")), [probe])
+    trace = probe._rings.read(probe._written)
+    began = trace.events[0].at
+    due = [one.due - began for one in trace.events if isinstance(one, TimerSet) and one.task == probe._pid]
+    if not due:
+        pytest.skip("no timer is seen here: the kernel hides the addresses of its functions")
+    assert 30 * MS <= due[-1] <= 30 * MS + run.wall_ns
 
 
 def test_what_nobody_knows_of_who_ended_a_wait_is_the_wait(monkeypatch):
