@@ -19,7 +19,7 @@ from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.lanes_made import MOST_PIECES
 from vgo_agent.layers.probes.open_files import OpenFiles
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.sched_events import Fork, Ran, SchedTrace, Switch, SwitchedIn, TimerSet, Waking
+from vgo_agent.layers.probes.sched_events import Event, Fork, Ran, SchedTrace, Switch, SwitchedIn, TimerSet, Waking
 from vgo_agent.layers.probes.timeline import Timelines, totals
 from vgo_agent.tools.execution.launch import Launch
 
@@ -232,8 +232,8 @@ def events(chance: random.Random, tasks: int, cpus: int, count: int):
 class Sleeping(KernelStacks):
     """Every task that waits does so for its timer."""
 
-    def __init__(self):
-        self.names = lambda stack: ("do_nanosleep",)
+    def _named(self, stack: bytes) -> tuple[str, ...]:
+        return ("do_nanosleep",)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -303,7 +303,7 @@ def test_a_task_is_on_a_cpu_as_long_as_the_kernel_says_and_the_rest_the_host_has
 @pytest.mark.parametrize("wakes", [Waking(30 * MS, 0, 2, 1, 8), Waking(30 * MS, 0, 2, 1, 0), SwitchedIn(30 * MS, 0, 1)])
 @pytest.mark.parametrize("due", [20 * MS, 30 * MS - 50_000, 40 * MS, 10**18])
 def test_what_passes_after_a_timer_was_due_until_an_interrupt_wakes_the_task_is_its_lateness(wakes, due):
-    went = [Switch(1 * MS, 0, 0, 0, 1), TimerSet(9 * MS, 0, 1, due), Switch(10 * MS, 0, 1, 1, 2)]
+    went: list[Event] = [Switch(1 * MS, 0, 0, 0, 1), TimerSet(9 * MS, 0, 1, due), Switch(10 * MS, 0, 1, 1, 2)]
     trace = SchedTrace([*went, wakes, SwitchedIn(31 * MS, 0, 1)])
     spent = totals(Timelines(trace, 1, Sleeping()).walk(1, 1 * MS, 31 * MS))
     by_a_task = isinstance(wakes, Waking) and not wakes.flags
@@ -313,8 +313,8 @@ def test_what_passes_after_a_timer_was_due_until_an_interrupt_wakes_the_task_is_
 
 
 def test_a_timer_of_an_earlier_wait_makes_no_later_one_late():
-    asleep = [Switch(1 * MS, 0, 0, 0, 1), TimerSet(2 * MS, 0, 1, 20 * MS), Switch(3 * MS, 0, 1, 1, 0)]
-    woken = [Waking(4 * MS, 0, 2, 1, 8), Switch(5 * MS, 0, 0, 0, 1), Switch(6 * MS, 0, 1, 1, 0)]
+    asleep: list[Event] = [Switch(1 * MS, 0, 0, 0, 1), TimerSet(2 * MS, 0, 1, 20 * MS), Switch(3 * MS, 0, 1, 1, 0)]
+    woken: list[Event] = [Waking(4 * MS, 0, 2, 1, 8), Switch(5 * MS, 0, 0, 0, 1), Switch(6 * MS, 0, 1, 1, 0)]
     trace = SchedTrace([*asleep, *woken, Waking(40 * MS, 0, 2, 1, 8), SwitchedIn(41 * MS, 0, 1)])
     assert totals(Timelines(trace, 1, Sleeping()).walk(1, 1 * MS, 41 * MS))[TimeState.TIMER_LATE] == 0
 
