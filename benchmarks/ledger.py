@@ -67,8 +67,8 @@ NULLS: Mapping[str, tuple[str, ...]] = {
 }
 """Steady, or of drawn work."""
 OWN = frozenset({TimeState.USER, TimeState.ON_CPU})
-OTHERS = frozenset({TimeState.QUEUE_OTHERS, TimeState.STOLEN, TimeState.INTERRUPT, TimeState.TIMER_LATE})
-"""Doing of other programs and of the host, which a shared machine has."""
+OTHERS = frozenset({TimeState.QUEUE_OTHERS, TimeState.STOLEN, TimeState.INTERRUPT})
+"""Doing of other programs, which a shared machine has."""
 
 
 def main() -> None:

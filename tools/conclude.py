@@ -230,7 +230,7 @@ def _hiding(found: Findings) -> str:
     one = found.profiles[0].distortions[0]
     return (
         f"every layer changes the runs too much to explain them ({'+'.join(one.layers)}: {one.set_aside}); "
-        "give the program a longer input, or choose lighter layers with --layer"
+        f"{'give the program a longer input, or ' * one.shifts}choose lighter layers with --layer"
     )
 
 

@@ -28,7 +28,6 @@ from .statistics.shape.describe import describe
 MOST_SPREAD = 1.5
 """Layers whose ratio of spreads lies wholly beyond this factor, either way, show another one than that in question."""
 
-IT_SHIFTS = "it shifts"
 SURE = 0.01
 """Alpha of all claims that set layers aside: to set the only layer aside ends a diagnosis."""
 
@@ -45,11 +44,8 @@ class Distortion(Frozen):
     """Why these layers hide what they should show; empty when they do not."""
     unsure: bool = Field(default=False, exclude_if=operator.not_)
     """A shift of the mean by as much as slow and fast runs differ is within its 95 % interval."""
-
-    @property
-    def shifts(self) -> bool:
-        """Set aside for the times that it gives, which it shifts less where runs are longer."""
-        return self.set_aside.startswith(IT_SHIFTS)
+    shifts: bool = Field(default=False, exclude_if=operator.not_)
+    """Set aside for the times that it gives, which it shifts less where runs are longer."""
 
 
 def distortion(
@@ -72,6 +68,7 @@ def distortion(
         mean=mean,
         spread=claim(arms, "spread", seed=seed),
         set_aside=set_aside,
+        shifts=bool(set_aside),
         unsure=not set_aside and gap > 0 and not _surely_within(mean, level, gap),
     )
 
@@ -147,9 +144,9 @@ def gap_of(outcome: ArrayLike, lower_is_better: bool = True) -> float:
 
 def _too_much(mean: Claim | TooFew, spread: Claim | TooFew, bare: float, gap: float) -> str:
     if isinstance(mean, Claim) and bare * max(mean.low - 1, 1 - (mean.high or 1), 0.0) > gap:
-        return f"{IT_SHIFTS} the mean by {shift(mean)}, which is more than slow and fast runs differ"
+        return f"it shifts the mean by {shift(mean)}, which is more than slow and fast runs differ"
     beyond = isinstance(spread, Claim) and (spread.low > MOST_SPREAD or (spread.high or 1) < 1 / MOST_SPREAD)
-    return f"{IT_SHIFTS} the spread by {shift(spread)}, so that it is no longer the program's" if beyond else ""
+    return f"it shifts the spread by {shift(spread)}, so that it is no longer the program's" if beyond else ""
 
 
 def _surely_within(mean: Claim | TooFew, bare: float, gap: float) -> bool:

@@ -87,7 +87,8 @@ library, or from mpiP); --save writes one line a run and rank.
         from ..report.analysis import summary, text
 
         parts = designs(recorded, self._wanted(recorded))
-        ledger = ledger_recorded(recorded, self.seed, self.steady_cv) if len(parts) == 1 else None
+        whole = len(parts) == 1 and parts[0][1].outcome_name == "outcome"
+        ledger = ledger_recorded(recorded, self.seed, self.steady_cv) if whole else None
         recorded = streamed(recorded, parts[0][1].outcome_name)
         found = analyse_groups(parts, question)
         if self.save:

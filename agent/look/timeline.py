@@ -26,13 +26,8 @@ LETTERS = {
     TimeState.STOLEN: "h",
     **{TimeState.BLOCKED: "b", TimeState.DISK: "d", TimeState.WRITE_THROTTLE: "w", TimeState.RECLAIM: "r"},
     **{TimeState.LOCK: "l", TimeState.FILE_LOCK: "f", TimeState.KERNEL_LOCK: "k", TimeState.PIPE: "p"},
-    **{
-        TimeState.SOCKET: "s",
-        TimeState.POLL: "e",
-        TimeState.CHILD: "c",
-        TimeState.SLEEP: "z",
-        TimeState.TIMER_LATE: "a",
-    },
+    **{TimeState.SOCKET: "s", TimeState.POLL: "e", TimeState.CHILD: "c", TimeState.SLEEP: "z"},
+    TimeState.TIMER_LATE: "a",
     **{TimeState.CPU_MOVE: "m", TimeState.SIGNAL: "g", TimeState.START_AND_END: "-", TimeState.UNSEEN: "?"},
     **{TimeState.QUEUE: "q", TimeState.OFF_CPU: "x", TimeState.UNDIVIDED: "u"},
 }

@@ -65,7 +65,7 @@ NO_NUMBER = (1 << 32) - 1
 """Of a task that has ended."""
 ARGUMENT = {"x86_64": 1 << 5, "aarch64": 1 << 0}.get(platform.machine(), 0)
 """Mask of the register that holds the first argument of a call, as linux/asm/perf_regs.h counts them."""
-CPU_CLOCKS = 2, 3
+CPU_CLOCK_IDS = 2, 3
 """CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID: those who read them ask for no time of day."""
 RECORD, HEADER, MAPPING = struct.Struct("=IHH"), struct.Struct("=QIIQI"), struct.Struct("=IIQQQ")
 """Kind, flags and size of a record; then of a sample identifier, process, task, time and CPU."""
@@ -221,7 +221,7 @@ class SchedRings:
             renamed, called, mark = self._marked.unpack_from(records, raw)
             trace.call(renamed, time, called)
             trace.marks.append(Mark(time, task, text_at(mark).strip()))
-        elif name in trace.times and not (name == READING and self._first_register(records, raw - 4) in CPU_CLOCKS):
+        elif name in trace.times and not (name == READING and self._first_register(records, raw - 4) in CPU_CLOCK_IDS):
             trace.times[name].append((time, task))
 
     def _registers_at(self, records: bytes, at: int) -> tuple[bytes, int]:

@@ -135,6 +135,8 @@ def test_as_in_a_container_rings_take_what_may_be_locked_and_waits_have_no_kind_
     loser = ("prlimit", "--memlock=65536", "setpriv", "--bounding-set", "-ipc_lock,-syslog", sys.executable)
     done = subprocess.run((*loser, "-c", FEW_RIGHTS), capture_output=True, text=True, check=True)
     absent, (sizes, refused) = map(json.loads, done.stdout.splitlines())
+    if not sizes and "ulimit" not in refused:
+        pytest.skip(refused)
     assert sizes == sorted(sizes, reverse=True) and 0 < sizes[-1] <= sizes[0] < 8 << 20
     assert "ulimit -l" in refused
     assert paranoid < 2 or all("--cap-add SYSLOG" in why for why in absent.values())

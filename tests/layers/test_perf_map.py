@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,19 +48,25 @@ AT_LEAST_3_12 = "import sys; sys.exit(sys.version_info < (3, 12))"
 PYTHONS = (*Path.home().glob(".pyenv/versions/3.1[2-9]*/bin/python"), shutil.which("python3.12"), sys.executable)
 
 
-def new_python() -> str:
-    """A Python that writes a map."""
+@pytest.fixture(autouse=True)
+def no_map_stays() -> Iterator[None]:
+    """Remove what the programs of a test left, those that show whether there is one too."""
     before = set(Path("/tmp").glob("perf-*.map"))
-    new = (str(one) for one in PYTHONS if one and subprocess.run([one, "-X", "perf", "-c", ""]).returncode == 0)
-    program = next((one for one in new if subprocess.run([one, "-c", AT_LEAST_3_12]).returncode == 0), None)
+    yield
     for path in set(Path("/tmp").glob("perf-*.map")) - before:
         path.unlink()
+
+
+def new_python() -> str:
+    """A Python that writes a map."""
+    new = (str(one) for one in PYTHONS if one and subprocess.run([one, "-X", "perf", "-c", ""]).returncode == 0)
+    program = next((one for one in new if subprocess.run([one, "-c", AT_LEAST_3_12]).returncode == 0), None)
     return program or pytest.skip("no Python 3.12 or later that writes a map")
 
 
 def functions(*argv: str, layer: str = "stacks") -> set[str]:
-    """What a run of a program was sampled in; the map that it leaves is removed."""
-    probe, before = open_probe(find_layer(layer)), set(Path("/tmp").glob("perf-*.map"))
+    """What a run of a program was sampled in."""
+    probe = open_probe(find_layer(layer))
     try:
         if why := probe.absent().get("stacks.on_cpu_ms"):
             pytest.skip(why)
@@ -71,8 +78,6 @@ def functions(*argv: str, layer: str = "stacks") -> set[str]:
         return {one.function for one in opened.samples}
     finally:
         probe.close()
-        for path in set(Path("/tmp").glob("perf-*.map")) - before:
-            path.unlink()
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="its code is of x86-64")
@@ -111,10 +116,11 @@ def test_a_function_of_python_that_has_ended_and_left_its_return_on_the_stack_is
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="where Python returns to is known of x86-64 alone")
 def test_a_run_that_failed_leaves_no_map():
-    before, probe = set(Path("/tmp").glob("perf-*.map")), open_probe(find_layer("stacks:python=true"))
+    program, probe = new_python(), open_probe(find_layer("stacks:python=true"))
     if why := probe.absent().get("stacks.on_cpu_ms"):
         pytest.skip(why)
-    command = probe.wrap(SpawnCommand((new_python(), "-c", "raise SystemExit(3)"), dict(os.environ)))
+    before = set(Path("/tmp").glob("perf-*.map"))
+    command = probe.wrap(SpawnCommand((program, "-c", "raise SystemExit(3)"), dict(os.environ)))
     with Spawner() as spawner:
         for _ in range(2):
             run = spawner.run(Launch(command.argv, environment=command.environment), [probe])

@@ -142,10 +142,8 @@ def early(design: Observations, shape: DistributionShape, question: AnalysisOpti
     """Verdicts that need no column; `design` is that after warm-up."""
     outcome, rows = design.outcome, rows_of(design)
     if outcome.size < LEAST_RUNS:
-        return EarlyVerdict(
-            UNUSABLE,
-            f"Only {outcome.size} {rows} count, and causes need at least {LEAST_RUNS}; record more.",
-        )
+        count = f"1 {rows[:-1]} counts" if outcome.size == 1 else f"{outcome.size} {rows} count"
+        return EarlyVerdict(UNUSABLE, f"Only {count}, and causes need at least {LEAST_RUNS}; record more.")
     if shape.all_equal:
         return EarlyVerdict(STEADY, f"All {outcome.size} {rows} gave {outcome[0]:g}.")
     if shape.clock_too_coarse:

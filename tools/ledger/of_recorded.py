@@ -7,7 +7,7 @@ from ...knowledge.loader import load
 from ...knowledge.time_states import TimeState
 from ...layers.loader import load_layers
 from ..recorded.recorded import RecordedRuns
-from ..row import FIXED
+from ..row import FIXED, REQUIRED
 from ..run_table import RunTable, read_runs
 from ..subject import Subject
 from .ledger import Ledger, ledger_of
@@ -16,21 +16,24 @@ from .split import LEDGER, STACKS, SplitRuns, split_runs
 
 def split_recorded(recorded: RecordedRuns) -> SplitRuns:
     """Split runs whose table has a ledger with stacks; raises VgoError where it has none."""
-    split = split_runs(_runs(recorded), STACKS, _subject(recorded)) if _has(recorded, f"{STACKS}.opened") else None
+    opened = f"{STACKS}.opened" in recorded.frame.columns
+    split = split_runs(_runs(recorded), STACKS, _subject(recorded)) if opened else None
     if split is None:
         raise VgoError(f"{recorded.source} has no ledger of its runs: make one with `vgo-agent measure --ledger`.")
     return split
 
 
 def ledger_recorded(recorded: RecordedRuns, seed: int, steady_cv: float) -> Ledger | None:
-    """Make the ledger of runs whose table has one; None where it has none, or slow runs are not told from fast ones."""
-    if not any(_has(recorded, f"{layer}.{TimeState.ON_CPU}_ms") for layer in (LEDGER, STACKS)):
+    """Make the ledger of runs whose table has one; None where it has none, or slow runs are not told from fast ones.
+
+    Any table may have a column that is called as one of a ledger.
+    """
+    names = set(recorded.frame.columns)
+    if names.isdisjoint(f"{layer}.{TimeState.ON_CPU}_ms" for layer in (LEDGER, STACKS)) or not names.issuperset(
+        REQUIRED
+    ):
         return None
     return ledger_of(_runs(recorded), _subject(recorded), seed, load().factors, steady_cv)
-
-
-def _has(recorded: RecordedRuns, name: str) -> bool:
-    return name in recorded.frame.columns and "condition" in recorded.frame.columns
 
 
 def _runs(recorded: RecordedRuns) -> RunTable:

@@ -85,7 +85,7 @@ def split_runs(
         return None
     columns = np.array([table.column(f"{layer}.{name}_ms", condition) for name in names])
     region = table.text(f"{layer}.region", condition) if f"{layer}.region" in table.names else [None] * len(columns.T)
-    found = [FoundBy(cell or FoundBy.RUN) for cell in region]
+    found = [read_cell(FoundBy, cell or FoundBy.RUN, "region") for cell in region]
     wall = 1e3 * table.column("wall_s", condition)
     on = [(layers or "").split("+") for layers in table.text("layers", condition)]
     split = np.isfinite(columns).all(axis=0) & np.array([without not in layers for layers in on])
@@ -102,7 +102,6 @@ def split_runs(
         texts = table.text(f"{layer}.{name}", condition) if f"{layer}.{name}" in table.names else []
         return [text or "" for text, keep in zip(texts, kept, strict=False) if keep]
 
-    lines = cells("lines")
     opened = with_lasting_names(tuple(read_cell(OpenedRun.read, one, "opened") for one in cells("opened")))
     states = dict(zip(names, columns[:, kept], strict=True))
     divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
@@ -111,11 +110,11 @@ def split_runs(
     tried = sum(layer in layers and without not in layers for layers in on)
     timed = outcome_ms[kept] if ms_each else None
     fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or follows(time[kept], timed)
-    shared = tuple(read_cell(LineSamples.read, one, "lines") for one in lines) if all(lines) else ()
-    order = tuple(table.column("order", condition)[kept].astype(int).tolist())
+    shared = tuple(read_cell(LineSamples.read, one, "lines") for one in lines) if all(lines := cells("lines")) else ()
     counts = {name: table.column(name, condition)[kept] for name in _events(table)}
     events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
     left_out, lanes = int(tried - kept.sum()), tuple(cells("lanes"))
+    order = tuple(table.column("order", condition)[kept].astype(int).tolist())
     return SplitRuns(time[kept], seen, opened, by, fits, left_out, lanes, shared, order, events)
 
 
@@ -151,7 +150,7 @@ def _alike(split: BoolArray, found: Sequence[FoundBy], part: bool) -> BoolArray:
     parts = Counter({kind: runs for kind, runs in count.items() if kind not in WHOLE})
     slowed = count[FoundBy.OFTEN] if count[FoundBy.OFTEN] <= parts.total() else 0
     runs = count.total() - slowed
-    if not part or parts.total() < (1 - MOST_WITHOUT) * runs:
+    if not part or not parts or parts.total() < (1 - MOST_WITHOUT) * runs:
         wanted = WHOLE - ({FoundBy.OFTEN} if slowed else frozenset())
     else:
         wanted = frozenset({parts.most_common(1)[0][0]})

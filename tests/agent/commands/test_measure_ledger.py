@@ -163,6 +163,19 @@ def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, tmp_path, script, s
     assert analysed.returncode == 0 and "Where the milliseconds went" in analysed.stdout
 
 
+def test_a_table_with_a_column_of_a_ledger_or_with_half_of_its_rows_is_analysed_as_any_other(vgo, tmp_path) -> None:
+    rows = [f"baseline,{place % 7},{place},{place % 5}" for place in range(40)]
+    (tmp_path / "part.csv").write_text("\n".join(["condition,outcome,ledger.on_cpu_ms,x", *rows]))
+    head = "order,condition,pair,ok,exit_code,survivors,outcome,wall_s,layers,failure,stacks.on_cpu_ms,stacks.region"
+    rows = [f"{place},baseline,-1,1,0,0,{place % 7},.1,stacks,,," for place in range(40)]
+    (tmp_path / "cut.csv").write_text("\n".join([head, *rows]))
+    for name in ("part.csv", "cut.csv"):
+        done = vgo("analyze", name, "--outcome", "outcome")
+        assert done.stderr == "" and "Where the milliseconds went" not in done.stdout
+    (tmp_path / "changed.csv").write_text("\n".join([head, *(f"{row[:-1]}5,somewhere" for row in rows)]))
+    assert "column `region` of the ledger cannot be read" in vgo("analyze", "changed.csv").stderr
+
+
 def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_cannot_shorten_it(
     vgo, script, stacks
 ) -> None:
