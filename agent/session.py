@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import Frozen
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 UNSEALED = ("transcript.jsonl", ".lock", "child.pid", LOG, TALK, "artefacts")
 """Of the folder: what the end record has no hash of; artefacts have it as their name."""
+FREED_S = 1.0
+"""Of a process that was killed, what it was about to start holds the folder until it has begun its own program."""
 Status = Literal["finished", "interrupted", "failed"]
 
 
@@ -175,11 +178,19 @@ def resumable(folder: RunFolder) -> Iterator[None]:
 def held(folder: RunFolder) -> Iterator[None]:
     """Keep a second process off the folder."""
     with (folder.path / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise VgoError(f"{folder.path} is in use by another vgo-agent; wait until it has ended.") from error
+        deadline = time.monotonic() + FREED_S
+        while not _locked(file):
+            if time.monotonic() > deadline:
+                raise VgoError(f"{folder.path} is in use by another vgo-agent; wait until it has ended.")
+            time.sleep(FREED_S / 100)
         yield
+
+
+def _locked(file: IO[str]) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def tell_restored(interface: Interface) -> None:

@@ -159,8 +159,21 @@ def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, tmp_path, script, s
     assert "Where the milliseconds went" in done.stdout and "asleep by a timer" in done.stdout
     assert "Split is the whole run, of " in done.stdout and "--read-only --save trace.json" in done.stdout
     analysed = vgo("analyze", next((tmp_path / "vgo-runs").iterdir()))
-    assert "Their ledger: Slow runs take" in " ".join(analysed.stdout.split())
-    assert analysed.returncode == 0 and "Where the milliseconds went" in analysed.stdout
+    assert "Where the milliseconds went" in analysed.stdout and "asleep by a timer" in analysed.stdout
+
+
+def test_where_no_column_explains_runs_their_ledger_stands_beside_the_verdict(vgo, tmp_path) -> None:
+    head = (
+        "order,condition,pair,ok,exit_code,survivors,outcome,wall_s,layers,failure,ledger.on_cpu_ms,ledger.blocked_ms"
+    )
+    slow = [20 * (place % 3 == 0) + place / 10 for place in range(40)]
+    rows = [f"{at},baseline,-1,1,0,0,{(50 + ms) / 1e3},{(50 + ms) / 1e3},ledger,,50,{ms}" for at, ms in enumerate(slow)]
+    (tmp_path / "runs.csv").write_text("\n".join([head, *rows]))
+    done = vgo("analyze", "runs.csv", "--outcome", "outcome")
+    said = " ".join(done.stdout.split())
+    assert "CAUSE NOT VISIBLE No column could explain slow runs" in said and "Their ledger: Slow runs take" in said
+    assert done.returncode == 0 and "ms blocked. " in said
+    assert "Their ledger" not in vgo("analyze", "runs.csv", "--outcome", "wall_s").stdout
 
 
 def test_a_table_with_a_column_of_a_ledger_or_with_half_of_its_rows_is_analysed_as_any_other(vgo, tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -89,6 +90,14 @@ def test_a_run_that_another_works_on_is_going_on_and_stays(run: Path) -> None:
         with pytest.raises(VgoError, match="in use by another"):
             delete(run)
     assert only(run).state == "finished"
+
+
+def test_what_a_killed_process_was_about_to_start_is_waited_for(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (run / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        monkeypatch.setattr("vgo_agent.agent.session.time.sleep", lambda _: fcntl.flock(file, fcntl.LOCK_UN))
+        with held(RunFolder(run)):
+            assert only(run).state == "going on"
 
 
 def test_deleting_takes_the_folder_and_leaves_the_rest(run: Path) -> None:
