@@ -47,6 +47,8 @@ class RegionSearch:
         self._later_ns: list[float] = []
         """From the end of a region to the output, in the runs where both were found."""
         self._watch_clock, self._why = True, FoundBy.UNREAD
+        self._watched = False
+        """The clock, in this run: whatever else stops the program at breakpoints is no doing of ours."""
         self._costly = self._missed = 0
 
     def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -55,6 +57,7 @@ class RegionSearch:
 
     def started(self, pid: int) -> int:
         """Watch when the program reads the clock, and let it go on; return when it could, 0 where nothing held it."""
+        self._watched = self._watch_clock
         return self._clock.follow(self._rings.rings, pid, self._watch_clock) if self._clock else 0
 
     def after(self) -> None:
@@ -93,7 +96,7 @@ class RegionSearch:
         """Tell whether looking took too much of a region; then it is found by less in later runs."""
         most = LOOKING * (found.end - found.start)
         samples = (one for task in timelines.tree for one in trace.samples.get(task, ()))
-        stopped = spent_looking(samples, self._stacks, found.start, found.end) > most
+        stopped = self._watched and spent_looking(samples, self._stacks, found.start, found.end) > most
         self._costly += stopped
         self._watch_clock &= self._costly < COSTLY
         times = [at for each in readings(trace, timelines, CPU_READING).values() for at in each]
