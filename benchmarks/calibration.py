@@ -208,6 +208,10 @@ class Change(NamedTuple):
     name: str
     other: Law
 
+    def __repr__(self) -> str:
+        """Without the address of a function, which is another one in each process: seeds follow from it."""
+        return f"{self.law}, {self.name}"
+
 
 def scaled(law: str, by: float, rng: np.random.Generator, n: int) -> FloatArray:
     """Draw from a law whose deviations are smaller."""

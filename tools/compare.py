@@ -90,7 +90,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         gain=_gain(table, applied, case),
         summary=told,
     )
-    return Outcome(result.model_copy(update={"summary": f"{told} {result.gained}".rstrip()}))
+    return Outcome(result.model_copy(update={"summary": f"{told} {result.by_state}".rstrip()}))
 
 
 def _gain(table: RunTable, applied: ApplyResult, case: Case) -> LedgerGain | None:

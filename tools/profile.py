@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,7 +56,8 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if known[spec].run}, included)
     named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
     most = {one: min(choice.most_runs.get(spec, arguments.runs) for spec in one) for one in sets}
-    order = tuple(set_name(layers, bench) for layers in rotated(sets, arguments.runs, case.limits.seed, most))
+    rotation = rotated(sets, arguments.runs, case.limits.seed, most, _fitting(arguments.max_seconds, case))
+    order = tuple(set_name(layers, bench) for layers in rotation)
     expected = case.findings.expected
     bench.expect(expected)
     conditions = {name: Condition(name=BASELINE, layers=layers) for name, layers in named.items()}
@@ -108,6 +110,12 @@ def _enough(series: Series, broken: BrokenSets, wanted: Mapping[str, int], max_s
         return ""
     counts = Counter(row["layers"] for row in series.rows if row["ok"] == 1)
     return "samples" * all(counts[name] >= runs for name, runs in wanted.items())
+
+
+def _fitting(seconds: float, case: Case) -> float:
+    """Runs that the time is enough for if each takes as long as in the baseline; infinite without one."""
+    measured = case.findings.measured
+    return seconds * measured.started / measured.spent_s if measured and measured.spent_s else math.inf
 
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:

@@ -128,11 +128,16 @@ class CompareResult(Result):
     """In which states of the time, where a profile had a ledger and it is known on which the mitigation acts."""
 
     @property
-    def gained(self) -> str:
-        """Sentence: where the gain lies; empty where none is claimed, or it was not looked at."""
-        if self.gain is None or direction(self.comparison.claims[self.gain.measure]) != "less":
+    def gained(self) -> bool:
+        """Less is claimed of what the gain is of."""
+        return self.gain is not None and direction(self.comparison.claims[self.gain.measure]) == "less"
+
+    @property
+    def by_state(self) -> str:
+        """Sentence: where the gain lies, or how the time differs in what it acts on; empty if not looked at."""
+        if self.gain is None:
             return ""
-        return self.gain.sentence(self.mitigation)
+        return self.gain.sentence(self.mitigation) if self.gained else self.gain.contrast(self.mitigation)
 
 
 class LevelResult(Frozen):

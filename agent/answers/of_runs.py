@@ -94,7 +94,7 @@ class MitigationTrial(NamedTuple):
     calls: tuple[str, ...]
     comparison: Comparison | None
     """The last one: of the confirming batch where there is one."""
-    gained: str = ""
+    by_state: str = ""
     """Sentence: where its gain lies."""
 
 
@@ -125,8 +125,8 @@ def trials(evidence: Evidence) -> Iterator[CitableFact]:
         yield stated("tried", name, detail, trial.calls, **words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
-        if trial.gained:
-            yield stated("gained", name, trial.gained.rstrip("."), trial.calls)
+        if trial.by_state:
+            yield stated("gained", name, trial.by_state.rstrip("."), trial.calls)
     yield from _levels(evidence)
     if not found:
         calls = evidence.calls("conclude")[-1:]
@@ -146,7 +146,7 @@ def _tried(evidence: Evidence) -> Iterator[MitigationTrial]:
         named = any(batch is evidence.confirming for batch in batches)
         outcome = "helped" if named else "confirmed too" if key in also else _outcome(last)
         compared = last.compared
-        yield MitigationTrial(key, outcome, calls, *((compared.comparison, compared.gained) if compared else (None,)))
+        yield MitigationTrial(key, outcome, calls, *((compared.comparison, compared.by_state) if compared else (None,)))
     yield from _by_hand(evidence)
 
 

@@ -83,7 +83,8 @@ is known once. The first search after an installation builds an index in the use
         given = self.embedding or os.environ.get("VGO_AGENT_EMBEDDING") or None
         near = [] if len(question.split()) > WORDS_OF_A_NAME else nearest(question, known)
         found = search(question, self.top or MOST_PASSAGES, embedding=Path(given).expanduser() if given else None)
-        parts = [f"{question!r} is not known by that name. Near in spelling: {', '.join(near)}."] if near else []
+        spelt = f" Near in spelling: {', '.join(near)}." if near else ""
+        parts = [f"{question!r} is not known by that name.{spelt}"] if near or len(question.split()) == 1 else []
         parts.append(listing(found, question) if found else _nothing(question))
         if found and len(question) > READ:
             parts.append(f"Only the first {READ} characters of the question were read.")

@@ -72,7 +72,7 @@ def _beside(evidence: Evidence) -> Iterator[str]:
             f"({number(found.n)} runs, CV {percent(found.cv)})."
         )
     if (batch := evidence.confirming) and batch.compared and batch.compared.gained:
-        yield batch.compared.gained
+        yield batch.compared.by_state
     proof = helpful(evidence.verdict)
     if proof and proof.promise:
         yield f"It changes what the program promises: {proof.promise}."

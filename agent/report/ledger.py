@@ -135,7 +135,7 @@ def gained(compared: CompareResult | None) -> Iterator[Section]:
     yield Section(
         "Where the gain lies" if compared.gained else "Time of both arms by state",
         (
-            compared.gained,
+            compared.by_state,
             Table((*head, "less, ms", "gain, ms"), (*rows, last)),
             f"Means of {number(gain.pairs)} pairs, how much less they are, and what each state gave of the fall of the "
             f"{WORDS[gain.measure]}, with 95 % intervals.",

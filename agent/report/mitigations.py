@@ -182,7 +182,7 @@ def _batch(batch: Batch, evidence: Evidence) -> Section:
         f"{name_of(applied.mitigation, evidence)}, batch {applied.batch}: {_outcome(batch, evidence)}",
         (
             _ratios(batch),
-            batch.compared.gained if batch.compared else "",
+            batch.compared.by_state if batch.compared else "",
             *map(Note, applied.told),
             Section(
                 "Command, and what was checked", (Command(applied.command), checks(batch)), folded=applied.in_force

@@ -78,7 +78,7 @@ def _gain(evidence: Evidence) -> dict[str, Any] | None:
     compared = evidence.telling.compared if evidence.telling else None
     if compared is None or compared.gain is None:
         return None
-    told = {"mitigation": compared.mitigation, "batch": compared.batch, "sentence": compared.gained or None}
+    told = {"mitigation": compared.mitigation, "batch": compared.batch, "sentence": compared.by_state or None}
     return {**told, "as_meant": compared.gain.as_meant, **compared.gain.model_dump(mode="json")}
 
 

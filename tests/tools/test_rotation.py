@@ -55,3 +55,14 @@ def test_a_layer_that_is_included_in_a_heavy_one_is_off_beside_it():
 def test_another_seed_gives_another_order():
     sets = layer_sets(["process", "strace"], {"strace"})
     assert rotated(sets, 50, 1) != rotated(sets, 50, 2)
+
+
+@law
+@given(st.integers(2, 120), st.integers(1, 60), st.integers(1, 200), st.integers(0, 9))
+def test_a_set_of_which_few_are_made_has_its_share_of_the_runs_that_fit_into_the_time(runs, most, fit, seed):
+    light, heavy = sets = (("process", "ledger"), ("process", "stacks"))
+    order = rotated(sets, runs, seed, {heavy: most}, fit)
+    counts, first = Counter(order), Counter(order[:fit])
+    assert (counts[light], counts[heavy]) == (runs, min(runs, most))
+    assert first[heavy] >= min(counts[heavy], first[light]) - 2
+    assert Counter(rotated(sets, runs, seed, {heavy: most})) == counts

@@ -145,24 +145,38 @@ def layer_sets(
 
 
 def rotated(
-    sets: Sequence[LayerSet], runs: int, seed: int, most: Mapping[LayerSet, int] = MappingProxyType({})
+    sets: Sequence[LayerSet],
+    runs: int,
+    seed: int,
+    most: Mapping[LayerSet, int] = MappingProxyType({}),
+    fit: float = math.inf,
 ) -> tuple[LayerSet, ...]:
     """Order `runs` runs of each set, of some `most` so many, and the bare ones between them, at random.
 
-    Every stretch holds about its share of each, so that neither drift nor an early end favours one.
+    Every stretch of the first `fit`, which the time is enough for, holds about its share of each, so that neither drift
+    nor an early end favours one.
     """
     chance = random.Random(f"rotation:{seed}")
     profiled = list[LayerSet]()
+    caps = {one: min(runs, most.get(one, runs)) for one in sets}
+    last = max((number for number in range(1, runs + 1) if _rows(number, caps) <= fit), default=1)
     for number in range(runs):
-        now = [one for one in sets if _share(number + 1, one, runs, most) > _share(number, one, runs, most)]
+        shares = {one: (_share(number, cap, last), _share(number + 1, cap, last)) for one, cap in caps.items()}
+        now = [one for one, (before, after) in shares.items() if after > before]
         profiled += chance.sample(now, len(now))
     stretches = _stretches(profiled, bare_runs(len(profiled), runs))
     return tuple(layers for stretch in stretches for layers in chance.sample(stretch, len(stretch)))
 
 
-def _share(number: int, layers: LayerSet, runs: int, most: Mapping[LayerSet, int]) -> int:
-    """Runs with these layers among the first `number` of each set."""
-    return number * min(runs, most.get(layers, runs)) // runs
+def _share(number: int, cap: int, last: int) -> int:
+    """Runs of a set of which `cap` are to be made among the first `number` rounds, if `last` is the last round."""
+    return min(cap, number * min(cap, last) // last)
+
+
+def _rows(rounds: int, caps: Mapping[LayerSet, int]) -> int:
+    """Runs in all, bare ones too, if there are so many rounds."""
+    profiled = sum(min(cap, rounds) for cap in caps.values())
+    return profiled + bare_runs(profiled, rounds)
 
 
 def bare_runs(profiled: int, runs: int) -> int:

@@ -104,6 +104,16 @@ class LedgerGain(FiniteResult):
             f"{WORDS[self.measure]}{of}, {side.words} are time {listed(names)}, {which} {remedy} {acts} on{rest}."
         )
 
+    def contrast(self, remedy: str) -> str:
+        """Say how runs differ in what a remedy acts on that gives no gain that is claimed; empty if not known."""
+        told = [
+            f"{one.baseline_ms:.3g} ms {state_words(one.state)} without it and {one.other_ms:.3g} with it"
+            f" (less: {one.mean.words})"
+            for one in self.states
+            if one.meant
+        ]
+        return f"Of the time that {remedy} acts on, a run spends {listed(told)}." if told else ""
+
 
 class PairedRuns(NamedTuple):
     """Complete pairs in milliseconds, in run order; the first axis is the arm."""

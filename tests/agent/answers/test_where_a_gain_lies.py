@@ -52,7 +52,7 @@ def test_a_gain_elsewhere_leaves_the_verdict_and_is_told_everywhere(index: Index
     evidence = gather(run)
     assert title(evidence.verdict) == title(gather(before).verdict) == "cause explained, remedy confirmed"
     assert evidence.confirming is not None and isinstance(evidence.confirming.compared, CompareResult)
-    told = evidence.confirming.compared.gained
+    told = evidence.confirming.compared.by_state
     assert "of 31 ms less mean absolute deviation from the median, 29 [28, 30] are time on a CPU, which" in told
     page, answer = markdown_page(document(evidence)), summary(run)
     assert page.replace("\\", "").count(told) == 4 and "## Where the gain lies" in page
@@ -68,4 +68,5 @@ def test_a_gain_elsewhere_leaves_the_verdict_and_is_told_everywhere(index: Index
 def test_a_mitigation_without_a_claimed_gain_has_no_place_for_it() -> None:
     found = Findings(mitigated().record).comparisons
     worse = next(one for one in found if one.comparison.direction != "less")
-    assert worse.model_copy(update={"gain": ELSEWHERE}).gained == ""
+    told = worse.model_copy(update={"gain": ELSEWHERE})
+    assert not told.gained and told.by_state.startswith("Of the time that")

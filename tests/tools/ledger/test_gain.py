@@ -162,8 +162,8 @@ def compared(aside=""):
 
 def test_compare_says_where_the_gain_lies_and_does_not_change_its_claim():
     found, made = compared()
-    assert found.gain is not None and found.gain.acts_on and found.gained in found.summary
-    assert found.gained.startswith("Steadier, but not where it was meant to be")
+    assert found.gain is not None and found.gain.acts_on and found.by_state in found.summary
+    assert found.by_state.startswith("Steadier, but not where it was meant to be")
     assert CompareResult.model_validate(found.model_dump(mode="json")) == found
     assert (
         companions(Findings(made.record), [], ledger=True) == ("ledger",)
@@ -173,5 +173,5 @@ def test_compare_says_where_the_gain_lies_and_does_not_change_its_claim():
 
 def test_a_ledger_that_was_set_aside_is_left_out_of_the_pairs_and_told():
     found, made = compared(aside="it shifts the mean by +90 %")
-    assert "the layer ledger was set aside since it shifts the mean by +90 %" in found.gained
+    assert "the layer ledger was set aside since it shifts the mean by +90 %" in found.by_state
     assert companions(Findings(made.record), [], ledger=True) == ()
