@@ -147,9 +147,14 @@ def passed_on(command: OfEvaluation) -> list[str]:
 
 def _layers(run: Path) -> tuple[str, ...]:
     """Read from a run which layers its last profile had on; none where it came to no profile."""
-    folder = RunFolder.find(run)
-    profiled = Findings(record_of(read(folder.transcript), folder)).profiled
+    profiled = found_in(run).profiled
     return profiled.layers if profiled else ()
+
+
+def found_in(run: Path) -> Findings:
+    """Read what was found in a run from its folder."""
+    folder = RunFolder.find(run)
+    return Findings(record_of(read(folder.transcript), folder))
 
 
 def _leave(child: subprocess.Popen[bytes]) -> None:

@@ -12,7 +12,7 @@ from ..agent.commands.alone import nobody, surveyed
 from ..agent.settings import effective
 from ..knowledge.errors import VgoError
 from .contest.answer import ContestAnswer
-from .live import GRACE_S, answered, collected, give, passed_on
+from .live import GRACE_S, answered, collected, found_in, give, passed_on
 from .programs.compose import MadeProgram, compose
 from .programs.maker import METRIC, BuiltProgram, lacking, limited_group, made, neighbour
 from .programs.program_truth import TRUTH, read_program_truth
@@ -88,7 +88,9 @@ def _row(program: MadeProgram, folder: Path, budget_s: float, command: OfEvaluat
         began = time.monotonic()
         said = answered([*_words(built, folder, command, budget_s)], limit_s, built.folder)
         wall_s = time.monotonic() - began
-    return judged_program(read_program_truth(sealed / TRUTH), said, wall_s, budget_s, built.neighbour is not None)
+    ranking = found_in(Path(said["run_dir"])).ranking if said.get("run_dir") else None
+    truth = read_program_truth(sealed / TRUTH)
+    return judged_program(truth, said, wall_s, budget_s, built.neighbour is not None, ranking)
 
 
 def _words(built: BuiltProgram, folder: Path, command: OfEvaluation, budget_s: float) -> Iterator[str]:

@@ -21,6 +21,7 @@ from ...agent.report.numbers import ABSENT, number
 from ...knowledge.loader import load
 from ...knowledge.time_states import TimeState, measured_as
 from ...tools.document import Document, Facts, Listing, Table
+from ...tools.ranking import RankResult
 from ...tools.verdict import (
     Confirmed,
     Diagnosis,
@@ -40,11 +41,12 @@ from ..programs.program_truth import InsertedMechanism, ProgramTruth
 from .effects import Score
 from .live_scores import LiveResults, LiveRow, answer_said, of_the_machine
 from .results import made_by
-from .score import KINDS
+from .score import BY_RULE, KINDS
+from .simple_answers import SimpleAnswer, simple_answers
 from .tables import cell
 
 NONE = "none"
-SHOWN = ("verdict", "cause", "state", "factor", "share", "remedy", "false_alarm", "in_budget", "hung")
+SHOWN = ("verdict", "cause", "state", "factor", "share", "remedy", "false_alarm", "in_budget", "hung", *BY_RULE)
 OVER, WITHIN = 1.1, 2.0
 """Of a budget, what is still kept; of an effect, the factor by which a gap may differ."""
 
@@ -68,9 +70,17 @@ class RandomResults(LiveResults):
 
 
 def judged_program(
-    truth: ProgramTruth, said: dict[str, Any], wall_s: float, budget_s: float, beside: bool
+    truth: ProgramTruth,
+    said: dict[str, Any],
+    wall_s: float,
+    budget_s: float,
+    beside: bool,
+    ranking: RankResult | None = None,
 ) -> RandomRow:
-    """Score what `diagnose --json` said, `wall_s` after its start; `beside`: a program was put beside this one."""
+    """Score what `diagnose --json` said, `wall_s` after its start; `beside`: a program was put beside this one.
+
+    `ranking`: what the diagnosis made of its runs, for the simpler rules to answer from.
+    """
     answer = answer_said(said)
     verdict = None if "error" in said else from_json(said["verdict"])
     claimed = list(_located(verdict))
@@ -82,6 +92,7 @@ def judged_program(
         "in_budget": _mark(wall_s <= OVER * budget_s, f"{wall_s:.0f} s of {budget_s:g} s."),
         "hung": _mark(answer.ended.startswith("stopped"), answer.ended or "It ended."),
     }
+    scores |= {BY_RULE[name]: _simply_right(truth, one) for name, one in simple_answers(ranking).items()}
     row = RandomRow(
         case=f"{truth.number:03}",
         answer=answer,
@@ -146,22 +157,37 @@ def _right_states(mechanisms: Sequence[InsertedMechanism]) -> set[TimeState]:
 
 
 def _state_right(truth: ProgramTruth, verdict: Verdict, claimed: Sequence[Located]) -> Score:
-    material = _material(truth)
-    if claimed:
-        said = claimed[0].state
-        return _mark(said in _right_states(material or truth.inserted), f"{said} is claimed first.")
-    first = next(iter(_factors(verdict)), "")
-    if first:  # without a ledger: where the factor acts
-        acts = load().factors[first].acts_on if first in load().factors else ()
-        return _mark({*acts} & _right_states(material or truth.inserted), f"{first} is claimed, and no state.")
-    return _mark(not material, "No state is claimed.")
+    return _state_named(truth, claimed[0].state if claimed else None, next(iter(_factors(verdict)), ""))
+
+
+def _state_named(truth: ProgramTruth, state: TimeState | None, factor: str) -> Score:
+    """Judge the state that is named first; without one, where the factor that is named acts."""
+    right = _right_states(_material(truth) or truth.inserted)
+    if state:
+        return _mark(state in right, f"{state} is claimed first.")
+    if factor:
+        acts = load().factors[factor].acts_on if factor in load().factors else ()
+        return _mark({*acts} & right, f"{factor} is claimed, and no state.")
+    return _mark(not _material(truth), "No state is claimed.")
 
 
 def _factor_right(truth: ProgramTruth, answer: ContestAnswer) -> Score:
+    return _factor_named(truth, next(iter(answer.causes), ""))
+
+
+def _factor_named(truth: ProgramTruth, named: str) -> Score:
     right = {factor for one in truth.inserted for factor in one.factors}
-    if answer.causes:
-        return _mark(answer.causes[0] in right, f"{answer.causes[0]} is claimed first; right: {', '.join(right)}.")
+    if named:
+        return _mark(named in right, f"{named} is claimed first; right: {', '.join(right)}.")
     return _mark(all(one.unseen for one in _material(truth)), "No factor is claimed.")
+
+
+def _simply_right(truth: ProgramTruth, answer: SimpleAnswer) -> Score:
+    """Judge the cause that a simpler rule names, as that of the diagnosis is."""
+    if not truth.inserted:
+        return _mark(answer.factor in ("", *truth.allowed), f"{answer.factor or 'No factor'} is named.")
+    state = _state_named(truth, answer.state, answer.factor)
+    return _both(state, _factor_named(truth, answer.factor))
 
 
 def _share_right(truth: ProgramTruth, claimed: Sequence[Located]) -> Score:

@@ -214,6 +214,8 @@ class ScoreKind:
 
 CLOCK = "seconds"
 """By the wall clock: never the same twice."""
+BY_RULE = {rule: f"cause_{rule}" for rule in ("constant", "greedy", "paper", "ledger")}
+"""The score of the cause that each of the simpler rules names (`simple_answers`)."""
 KINDS: dict[str, ScoreKind] = {
     "verdict": ScoreKind("rate", True, "verdict", "the verdict is one that is right"),
     "alone": ScoreKind(
@@ -255,6 +257,10 @@ KINDS: dict[str, ScoreKind] = {
     ),
     "share": ScoreKind("rate", True, "", "of a state that is right: the gap in ms is within a factor 2 of the effect"),
     "remedy": ScoreKind("rate", True, "", "remedy part right: a remedy that helps is claimed, or none where none does"),
+    **{
+        name: ScoreKind("rate", True, "", f"the same of the cause that `{rule}` names of the same runs")
+        for rule, name in BY_RULE.items()
+    },
     "in_budget": ScoreKind("rate", True, "", "answered within the budget and a tenth more"),
     "hung": ScoreKind("rate", False, "", "no answer within its limit"),
     "runs": ScoreKind("median", False, "runs", "recorded runs used"),
@@ -271,7 +277,7 @@ KINDS: dict[str, ScoreKind] = {
         "mean", False, "not recorded", "conditions asked for that are not in the tables; no failure"
     ),
 }
-OF_MADE = ("cause", "state", "factor", "share", "remedy", "in_budget", "hung")
+OF_MADE = ("cause", "state", "factor", "share", "remedy", "in_budget", "hung", *BY_RULE.values())
 """Scores of programs that are made at random only."""
 COLUMNS = {name: kind.column for name, kind in KINDS.items() if kind.column}
 """Scores that the full table shows, and what they are called there."""

@@ -27,10 +27,14 @@ from vgo_agent.evals.programs.maker import BuiltProgram, lacking, limited_group,
 from vgo_agent.evals.programs.parts import Mechanism, languages, parts
 from vgo_agent.evals.programs.program_truth import InsertedMechanism, ProgramTruth, read_program_truth
 from vgo_agent.evals.scores.random_scores import RandomRow, judged_program
+from vgo_agent.evals.scores.score import BY_RULE
 from vgo_agent.evals.workloads.build import compile_to, compiler
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
 from vgo_agent.tools.claim import Claim
+from vgo_agent.tools.findings import Findings
+from vgo_agent.tools.ranking import RankedFactor, RankResult
+from vgo_agent.tools.record import NO_FILES, Record
 from vgo_agent.tools.statistics.values import IntervalEstimate
 from vgo_agent.tools.verdict import (
     Cause,
@@ -316,6 +320,21 @@ def test_a_claim_of_a_null_is_an_alarm_and_a_place_is_not() -> None:
     assert judged(NULL, found("run_queue_wait")).machine
 
 
+def test_simpler_rules_are_judged_by_the_same_truth() -> None:
+    """Of a ranking in which a column that means nothing is the surest, and a model needs the one that is right."""
+    factor: Any = RankedFactor.model_construct
+    result: Any = RankResult.model_construct
+    wrong = factor(factor="page_faults", auc=0.9, importance=0.0)
+    right = factor(factor="lock_contention", auc=0.8, importance=0.3)
+    ranking = result(factors=(wrong, right), ledger=None)
+    names = [BY_RULE[rule] for rule in ("constant", "greedy", "paper", "ledger")]
+    said = {"verdict": to_json(Diagnosis(cause=SILENT, remedy=NOT_TRIED, evidence=())), "headline": "", "warnings": []}
+    row = judged_program(truth(CONVOY), said | {"runs": 9}, 50.0, 60.0, beside=False, ranking=ranking)
+    assert values(row, *names) == [0, 0, 1, 0]
+    null = judged_program(NULL, said | {"runs": 9}, 50.0, 60.0, beside=False, ranking=ranking)
+    assert values(null, *names) == [1, 0, 0, 1]
+
+
 def test_no_answer_in_time_is_hung_and_over_its_budget() -> None:
     row = judged_program(truth(CONVOY), {"error": "stopped: no answer within 9 s"}, 200.0, 60.0, beside=False)
     assert values(row, "verdict", "in_budget", "hung") == [0, 0, 1]
@@ -351,6 +370,7 @@ def test_programs_are_made_diagnosed_and_scored(capsys: Any, tmp_path: Path, mon
         "run_dir": "runs/1",
     }
     monkeypatch.setattr(random_programs, "answered", answered)
+    monkeypatch.setattr(random_programs, "found_in", lambda run: Findings(Record((), NO_FILES)))
     monkeypatch.setattr(random_programs, "made", partial(made, runs=1))
     line = ["eval", "--random", "2", "--seed", "x", "--budget", "9", "--allow", "system"]
     assert main([*line, "--save", "made.json", "--markdown", "made.md"]) == 0
