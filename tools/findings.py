@@ -15,6 +15,7 @@ from .comparison import below
 from .execution.expected import Expected
 from .failures import shown_in
 from .ledger.ledger import Ledger
+from .ledger.split import SlowRuns
 from .plan import TrialPlan
 from .ranking import RankedFactor, RankResult
 from .record import Finished, Record
@@ -177,6 +178,12 @@ class Findings:
     def suspects(self) -> tuple[RankedFactor, ...]:
         """Those that may be what makes runs slow."""
         return self.ranking.suspects if self.ranking else ()
+
+    @property
+    def slow_runs(self) -> SlowRuns | None:
+        """Which runs of the last profile are slow, if that was told."""
+        classes = self.labelled.classes if self.labelled else None
+        return SlowRuns(np.array(classes.slow, dtype=np.bool_), classes.how) if classes else None
 
     @property
     def ledger(self) -> Ledger | None:

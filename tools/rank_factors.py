@@ -62,7 +62,8 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
     searched, ranked = _searched(chosen, look_share * (1 - ORDER_SHARE), case)
     order, spell = _order(chosen, look_share, case)
     runs = profiled(case.findings).table
-    ledger = ledger_of(runs, case.subject, case.limits.seed, case.knowledge.factors)
+    told, known = case.findings.slow_runs, case.knowledge.factors
+    ledger = ledger_of(runs, case.subject, case.limits.seed, known, told=told)
     ranked = [_weighed(factor, ledger, runs, chosen.slow, case) for factor in ranked]
     factors = tuple(sorted([*ranked, order], key=_importance))
     visible = any(factor.suspect for factor in factors)

@@ -57,7 +57,9 @@ class Evidence(Findings):
     def split(self) -> SplitRuns | None:
         """Those runs by state; None where no layer told."""
         runs, ledger = self.runs_explained, self.ledger
-        return split_runs(runs.table, ledger.layer, self.run.subject) if runs and ledger else None
+        if runs is None or ledger is None:
+            return None
+        return split_runs(runs.table, ledger.layer, self.run.subject, told=self.slow_runs)
 
     @cached_property
     def ranked_runs(self) -> RankRows | None:

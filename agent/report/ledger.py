@@ -13,6 +13,7 @@ from ...tools.claim import WORDS
 from ...tools.document import Block, Command, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
 from ...tools.ledger.ledger import Ledger
+from ...tools.ledger.recognise import alike
 from ...tools.ledger.shares import StateShare, VarianceShares, slow_runs
 from ...tools.ledger.split import FEWEST_OF_ALL, STACKS, SplitRuns
 from ...tools.statistics.values import FloatArray
@@ -43,6 +44,7 @@ SPLIT = {
 UNFOUND = {
     FoundBy.UNREAD: "its first thread reads no clock through the C library, and it is not known when it printed",
     FoundBy.OFTEN: "it reads the clock so often that no pair of readings stands out, or that watching it slows it down",
+    FoundBy.LONGER: "the metric says more time than all CPUs had in the run: is its unit right (`--unit`)?",
     FoundBy.UNPAIRED: "no two readings of the clock by its first thread are as far apart as the metric says",
 }
 MARKS = (
@@ -63,7 +65,7 @@ def section(ledger: Ledger | None, bars: str = "", subject: Subject | None = Non
 
 def ledger_text(split: SplitRuns, shares: VarianceShares) -> str:
     """Draw slow and fast runs by state, and each run, in characters."""
-    return ledger_bars(states_drawn(split, shares), slow_runs(split.time_ms)[0])
+    return ledger_bars(states_drawn(split, shares), slow_runs(split.time_ms, split.told)[0])
 
 
 def states_drawn(split: SplitRuns, shares: VarianceShares) -> dict[str, FloatArray]:
@@ -79,6 +81,12 @@ def headline(ledger: Ledger) -> str:
         return (
             f"The states of a run miss its time by {number(ledger.sums.median_ms)} ms in the median: "
             "nothing is concluded from them."
+        )
+    if not ledger.fits and ledger.timeless:
+        what = "of whole runs" if ledger.whole else "between the marks"
+        return (
+            f"The metric is no time, and the time {what} does not go with it: nothing is concluded. "
+            "If it is a time, say in which unit (`--unit ms`)."
         )
     if not ledger.fits:
         what = "Whole runs are" if ledger.whole else "The part between the marks is"
@@ -262,8 +270,12 @@ def _rest(shares: VarianceShares, state: str, causes: Sequence[LedgerCause]) -> 
 
 def _cause(one: LedgerCause) -> str:
     what = " samples" * (one.state in ON_CPU_KINDS)
-    each = f"; {number(one.episodes_slow, 2)}{what} a slow run, {number(one.episodes_fast, 2)} a fast one"
+    slow_ms, fast_ms = one.each_slow_ms, one.each_fast_ms
+    same = slow_ms is not None and (fast_ms is None or alike(slow_ms, fast_ms))
+    lengths = ["" if same or ms is None else f" of {number(ms, 3)} ms" for ms in (slow_ms, fast_ms)]
+    slow, fast = f"{number(one.episodes_slow, 2)}{what}{lengths[0]}", f"{number(one.episodes_fast, 2)}{lengths[1]}"
+    each = f"; {slow} a slow run, {fast} a fast one"
     each *= one.state not in (TimeState.START_AND_END, TimeState.UNSEEN)
-    long = f", {number(one.median_ms, 3)} ms each" if one.median_ms is not None else ""
+    long = f", {number(slow_ms, 3)} ms each" if same else ""
     surely = f"{number(one.gap_interval.low, 3)} to {number(one.gap_interval.high, 3)}"
     return f"{number(one.gap_ms, 3)} ms, {surely} ({percent(one.share, 2)} of the variance): {one.words}{each}{long}"

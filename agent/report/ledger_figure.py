@@ -16,7 +16,8 @@ COLOURS = ("#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 
 def ledger_picture(split: SplitRuns, shares: VarianceShares) -> str:
     """Stacked bars of the mean slow and fast run, and a stacked column for each run, in its order."""
-    parts, (slow, _), colours = states_drawn(split, shares), slow_runs(split.time_ms), state_colours(split, shares)
+    parts, colours = states_drawn(split, shares), state_colours(split, shares)
+    slow = slow_runs(split.time_ms, split.told).slow
     with canvas(
         "ledger", f"Time of {slow.size} runs by state: means of slow and fast runs, and each run.", 2.7
     ) as page:

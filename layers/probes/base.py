@@ -44,8 +44,8 @@ class Probe:
     """What it puts around the program, or loads into it, may print by itself."""
     reads_output = False
     """It wants standard output and standard error of each run, whole."""
-    times_part = False
-    """The outcome of a run is a time that the program printed, of a part of the run."""
+    has_metric = times_part = False
+    """The outcome of a run is a number that the program printed; and that is a time, of a part of the run."""
     held_until_ns = 0
     """Until when `started` kept the program from its first instruction, on CLOCK_MONOTONIC; 0 where it did not."""
     _absent: Mapping[str, str] = MappingProxyType({})

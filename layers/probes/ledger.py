@@ -87,10 +87,10 @@ class LedgerProbe(LayerProbe):
         """Where a part of the run is timed, look for it; let Python say what its functions are called."""
         if self._python:
             command = SpawnCommand(command.argv, {**command.environment, "PYTHONPERFSUPPORT": "1"})
-        if self._rings is None or self._stacks is None or not self.times_part:
+        if self._rings is None or self._stacks is None or not self.has_metric:
             return command
         if self._search is None:
-            self._search = self._keep(RegionSearch(self._root, self._rings, self._stacks))
+            self._search = self._keep(RegionSearch(self._root, self._rings, self._stacks, self.times_part))
         return SpawnCommand(self._search.wrap(command.argv), command.environment)
 
     def before(self) -> None:
@@ -150,11 +150,7 @@ class LedgerProbe(LayerProbe):
             return {}
         self._absent = self._without
         timelines = Timelines(trace, self._pid, self._stacks)
-        searched = (
-            self._search.find(trace, timelines, outcome_ns, self._window[0])
-            if self._search and outcome_ns
-            else FoundBy.RUN
-        )
+        searched = self._search.find(trace, timelines, outcome_ns, self._window) if self._search else FoundBy.RUN
         region = Region(*self._window, self._pid, searched) if isinstance(searched, FoundBy) else searched
         path = list(timelines.throttled(timelines.walk(region.task, region.start, region.end), self._throttling.ns))
         pieces = on_cpus(timelines, region) if region.cpu_of else path

@@ -41,9 +41,10 @@ class FoundBy(StrEnum):
     UNREAD = "run: no reading"
     OFTEN = "run: too many readings"
     UNPAIRED = "run: no pair of readings"
+    LONGER = "run: shorter than the metric says"
 
 
-WHOLE = frozenset({FoundBy.RUN, FoundBy.UNREAD, FoundBy.OFTEN, FoundBy.UNPAIRED})
+WHOLE = frozenset({FoundBy.RUN, FoundBy.UNREAD, FoundBy.OFTEN, FoundBy.UNPAIRED, FoundBy.LONGER})
 """It is the whole run: the metric measures no part, or it was not found, for a reason."""
 BETWEEN_MARKS = frozenset({FoundBy.MARKS, FoundBy.CPU_MARKS})
 """It is as long as the marks are apart, not as the metric says."""
@@ -63,19 +64,21 @@ class Region(NamedTuple):
     """Tasks whose time on CPUs is split in place of the time by the clock."""
 
 
-def between_marks(trace: SchedTrace, timelines: Timelines, length_ns: float) -> Region | None:
+def between_marks(trace: SchedTrace, timelines: Timelines, length_ns: float | None) -> Region | None:
     """From the last mark of a beginning before the last one of an end, to that; in the time of who ended it.
 
     If the time between them is not about what the program printed, but that of its process or of that task
-    on CPUs is, this is what its metric measures.
+    on CPUs is, this is what its metric measures. `length_ns` is None where it printed no time.
     """
     marks = [mark for mark in trace.marks if mark.task in timelines.tree]
     ended = next((mark for mark in reversed(marks) if mark.text == END), None)
     begun = next((mark for mark in reversed(marks) if ended and mark.text == BEGIN and mark < ended), None)
     if ended is None or begun is None:
         return None
-    near = max(MARKS_NEAR_NS, MARKS_NEAR * length_ns)
     region = Region(begun.at, ended.at, ended.task, FoundBy.MARKS)
+    if length_ns is None:
+        return region
+    near = max(MARKS_NEAR_NS, MARKS_NEAR * length_ns)
     if abs(region.end - region.start - length_ns) > near:
         for tasks in _cpu_scopes(timelines, ended.task):
             cpu_ns = cpu_time(timelines, tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from contextlib import suppress
 from pathlib import Path
@@ -36,14 +37,14 @@ or within this share of a region, of each other before it: to watch a clock take
 class RegionSearch:
     """Watches clocks, marks and output, and finds the part of a run between two of them."""
 
-    def __init__(self, root: Path, rings: SchedRings, stacks: KernelStacks) -> None:
-        """Open the events, switched off."""
-        self._rings, self._stacks = rings, stacks
+    def __init__(self, root: Path, rings: SchedRings, stacks: KernelStacks, times_part: bool) -> None:
+        """Open the events, switched off; those of clocks only where the metric is a time of a part of the run."""
+        self._rings, self._stacks, self._timed = rings, stacks, times_part
         with suppress(OSError):  # no more files may be open, of many CPUs: by what could be opened
-            rings.watch_part()
+            rings.watch_part(times_part)
         self._clock: ClockReadings | None = None
         with suppress(OSError):  # without uprobes, by the output and by CPU time
-            self._clock = ClockReadings(root)
+            self._clock = ClockReadings(root) if times_part else None
         self._later_ns: list[float] = []
         """From the end of a region to the output, in the runs where both were found."""
         self._watch_clock, self._why = True, FoundBy.UNREAD
@@ -65,8 +66,17 @@ class RegionSearch:
         if self._clock is not None:
             self._clock.end()
 
-    def find(self, trace: SchedTrace, timelines: Timelines, length_ns: float, since: int) -> Region | FoundBy:
-        """Find the part of a run, begun at a time, that took as long as was printed; else say why there is none."""
+    def find(
+        self, trace: SchedTrace, timelines: Timelines, length_ns: float | None, window: tuple[int, int]
+    ) -> Region | FoundBy:
+        """Find the part of a run, in a window, that took as long as was printed; else say why there is none.
+
+        Where what was printed is no time, the part between the marks.
+        """
+        if length_ns is None or not self._timed:
+            return between_marks(trace, timelines, None) or FoundBy.RUN
+        if length_ns > (os.cpu_count() or 1) * (window[1] - window[0]):
+            return FoundBy.LONGER
         if found := between_marks(trace, timelines, length_ns):
             self._watch_clock = False
         else:
@@ -76,7 +86,7 @@ class RegionSearch:
             later_ns = statistics.median_low(self._later_ns) if len(self._later_ns) > self._missed else None
             found = timed or between_cpu_readings(trace, timelines, length_ns)
             found = found or before_output(trace, timelines, length_ns, later_ns)
-        if found is None or found.start < since:
+        if found is None or found.start < window[0]:
             return self._why
         return FoundBy.OFTEN if self._changed_by_looking(trace, timelines, found) else found
 

@@ -18,11 +18,13 @@ T = TypeVar("T")
 IDLE_ROUNDS = 20
 """The thread goes on for so many intervals after a run, then sleeps until the next one. Short runs follow each other
 more often than that, so that none of them begins with a thread being woken."""
+MOST_OF_CPU = 0.02
+"""Of one CPU, what a sampler may take: a dear reading comes less often, for a run may have no other CPU."""
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 class SamplingProbe(Probe, Generic[T]):
-    """Calls `read(pid)` at the start of each run, every `interval_s` seconds in it, and at its end.
+    """Calls `read(pid)` at the start of each run, every `interval_s` seconds in it or less often, and at its end.
 
     The first and the last reading are made by the caller, on its own thread; `read` must not mind another thread in it.
     pid is 0 as long as there is none, and of a zombie at the end. Where `read` gives None or raises OSError, that
@@ -157,8 +159,9 @@ def go_round(samplers: Iterable[SamplingProbe[Any]]) -> float:
     now = time.monotonic()
     for sampler in samplers:
         if sampler.due <= now:
-            sampler.due = now + sampler.interval_s
+            began_s = time.thread_time()
             sampler.sample()
+            sampler.due = now + max(sampler.interval_s, (time.thread_time() - began_s) / MOST_OF_CPU)
     return max(0.0, min(sampler.due for sampler in samplers) - time.monotonic())
 
 

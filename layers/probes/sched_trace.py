@@ -106,9 +106,9 @@ class SchedRings:
         self._numbers = {name: one.number for name, one in formats.items()}
         self.rings = largest_rings(root, self._events(), size)
 
-    def watch_part(self) -> None:
-        """Open, switched off, what tells which part of a run a metric measures."""
-        self.rings.add(*part_events(self._numbers))
+    def watch_part(self, timed: bool) -> None:
+        """Open, switched off, what tells which part of a run a metric measures; marks alone where that is no time."""
+        self.rings.add(*(one for one in part_events(self._numbers) if timed or one.name == MARKED))
 
     def _events(self) -> list[RingEvent]:
         """The first carries the records of switches and mappings: each event would write its own."""

@@ -26,7 +26,7 @@ from vgo_agent.tools.execution.launch import Launch
 def timed(opened, *argv: str):
     """Open the probe of a metric that times a part; give it and how the program is started."""
     probe = opened("stacks")
-    probe.times_part = True
+    probe.has_metric = probe.times_part = True
     return probe, probe.wrap(SpawnCommand(argv, dict(os.environ)))
 
 
@@ -102,7 +102,7 @@ def test_to_look_for_the_part_changes_nothing_of_the_programs_environment(opened
 
 def test_where_no_more_files_may_be_open_the_part_is_looked_for_by_what_is(spawner, opened):
     probe = opened("stacks")
-    probe.times_part = True
+    probe.has_metric = probe.times_part = True
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as undo:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 3, hard))
@@ -166,6 +166,21 @@ def test_a_script_marks_what_its_children_do(spawner, opened):
     _, values = run_of(spawner, probe, command)
     assert values["stacks.region"] == "marks"
     assert 0 < ms(values)["sleep"] < 25 and sum(ms(values).values()) >= 20, "it may sleep while the shell has no CPU"
+
+
+def test_marks_tell_the_part_of_a_metric_that_is_no_time_too(spawner, opened):
+    probe = opened("stacks")
+    probe.has_metric = True
+    command = probe.wrap(SpawnCommand((sys.executable, "-S", "-c", MARKING % ("mark", "mark")), dict(os.environ)))
+    spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True, timeout_s=60)
+    values = probe.split(None)
+    assert values["stacks.region"] == "marks" and sum(ms(values).values()) >= 20
+
+
+def test_a_metric_that_is_longer_than_the_run_has_no_part(spawner, opened):
+    probe, command = timed(opened, sys.executable, "-S", "-c", TIMED)
+    spawner.run(Launch(command.argv, environment=command.environment), [probe], capture=True, timeout_s=60)
+    assert probe.split(1e13)["stacks.region"] == "run: shorter than the metric says"
 
 
 CPU_TIMES = {

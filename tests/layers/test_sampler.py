@@ -5,13 +5,14 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import load_layer, open_probe
-from vgo_agent.layers.probes.sampler import IDLE_ROUNDS, SamplingProbe, spare
+from vgo_agent.layers.probes.sampler import IDLE_ROUNDS, MOST_OF_CPU, SamplingProbe, go_round, spare
 from vgo_agent.layers.probes.sysfs import cpu_numbers, name_of, unlike
 from vgo_agent.layers.schema import Column
 from vgo_agent.tools.execution.launch import Launch
@@ -288,3 +289,20 @@ def test_things_of_one_name_are_told_apart_by_a_number(names):
 @given(st.text())
 def test_any_name_of_the_kernel_makes_a_column_name(said):
     assert Column(name=f"temp.{name_of(said)}.max_c", description="", unit="C")
+
+
+def test_a_dear_reading_comes_less_often():
+    """Whatever it costs, the thread takes a small share of one CPU: a run may have no other."""
+
+    class Dear:
+        due, interval_s = 0.0, 0.002
+
+        def sample(self):
+            began = time.thread_time()
+            while time.thread_time() - began < 0.005:
+                pass
+
+    one: Any = Dear()
+    now = time.monotonic()
+    go_round([one])
+    assert one.due - now >= 0.005 / MOST_OF_CPU

@@ -110,7 +110,7 @@ class Bench:
         """Open a layer's probe once a session: opening and closing can cost more than a run."""
         if spec not in self._probes:
             self._probes[spec] = probe = open_probe(self.layer(spec), self.root)
-            probe.times_part = self.subject.times_part
+            probe.has_metric, probe.times_part = self.subject.metric is not None, self.subject.times_part
         return self._probes[spec]
 
     def way(self, launch: Launch, layers: Sequence[str] = ()) -> Way:

@@ -15,7 +15,7 @@ from ...knowledge.time_states import ON_CPU_KINDS, WAITS, TimeState
 from ...layers.probes.opened import OpenedRun
 from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
 from ..verdict_words import listed
-from .recognise import PartSeen, RecognisedFactor, failing_as_often, recognised, timer_ms
+from .recognise import PartSeen, RecognisedFactor, alike, failing_as_often, recognised, timer_ms
 from .shares import portions
 from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function, in_ratio, own_samples, parts_of
 
@@ -49,8 +49,9 @@ class LedgerCause(FiniteResult):
     episodes_slow: float
     """A run, in slow runs."""
     episodes_fast: float
-    median_ms: float | None
-    """Of the long episodes."""
+    each_slow_ms: float | None
+    """Median of the long episodes of slow runs."""
+    each_fast_ms: float | None
     timer: str
     """What their length says, if it says anything."""
     failing: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
@@ -107,9 +108,12 @@ def _of_parts(split: SplitRuns, state: str, slow: BoolArray, factors: Sequence[K
             [part for part in run.parts if (part.state, part.what, part.via) == (own, what, via)] for run in opened
         ]
         episodes = np.array([sum(part.episodes for part in run) for run in there])
-        lengths = np.array([length for run in there for part in run for length in part.longest_ms])
-        part = PartSeen(state, f"{via} < {what}", lengths, episodes, [run.failed for run in opened], slow)
-        long, alike_ms = part.long_ms, timer_ms(part.long_ms)
+        lengths = [[length for part in run for length in part.longest_ms] for run in there]
+        each_ms, of_slow = np.array(sum(lengths, [])), np.repeat(slow, [len(run) for run in lengths])
+        part = PartSeen(state, f"{via} < {what}", each_ms, episodes, [run.failed for run in opened], slow)
+        long, alike_ms = part.long, timer_ms(part.long_ms)
+        slow_ms, fast_ms = _median(each_ms[long & of_slow]), _median(each_ms[long & ~of_slow])
+        timed = alike_ms is not None and state in WAITS and (not (slow_ms and fast_ms) or alike(slow_ms, fast_ms))
         yield (
             ms,
             {
@@ -117,13 +121,18 @@ def _of_parts(split: SplitRuns, state: str, slow: BoolArray, factors: Sequence[K
                 "via": via,
                 "episodes_slow": episodes[slow].mean(),
                 "episodes_fast": episodes[~slow].mean(),
-                "median_ms": np.median(long) if long.size else None,
-                "timer": f"nearly all last {alike_ms:.3g} ms" if alike_ms is not None and state in WAITS else "",
+                "each_slow_ms": slow_ms,
+                "each_fast_ms": fast_ms,
+                "timer": f"most last {alike_ms:.3g} ms" if timed else "",
                 "failing": failing_as_often(part) if state in (TimeState.SLEEP, TimeState.POLL) else (),
                 "processes": _processes(opened, f"{via} {what}"),
                 "recognised": recognised(part, factors),
             },
         )
+
+
+def _median(lengths_ms: FloatArray) -> float | None:
+    return float(np.median(lengths_ms)) if lengths_ms.size else None
 
 
 def _of_functions(split: SplitRuns, state: str, slow: BoolArray, factors: Sequence[KnownFactor]) -> Iterator[PartTold]:
@@ -146,7 +155,8 @@ def _of_functions(split: SplitRuns, state: str, slow: BoolArray, factors: Sequen
                 "via": via,
                 "episodes_slow": counts[slow].mean(),
                 "episodes_fast": counts[~slow].mean(),
-                "median_ms": None,
+                "each_slow_ms": None,
+                "each_fast_ms": None,
                 "timer": "",
                 "recognised": recognised(part, factors),
             },

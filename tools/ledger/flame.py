@@ -56,7 +56,7 @@ def flame_stacks(split: SplitRuns) -> tuple[FlameStack, ...]:
     """The mean fast and slow run, whose stacks add up to its time; none where runs were not opened."""
     if not split.opened or split.time_ms.size < 2 or not split.time_ms.std():
         return ()
-    slow, _ = slow_runs(split.time_ms)
+    slow, _ = slow_runs(split.time_ms, split.told)
     spent = defaultdict[tuple[str, ...], list[float]](lambda: [0.0, 0.0])
     number = (int((~slow).sum()), int(slow.sum()))
     for run, is_slow in zip(split.opened, np.asarray(slow).tolist(), strict=True):

@@ -21,7 +21,7 @@ from .causes import LedgerCause, causes
 from .counts import CallCount, call_count, counts_of
 from .on_cpu import OnCpuEvidence, on_cpu_evidence
 from .shares import LEAST_MS, MATERIAL, StateShare, VarianceShares, shares, slow_runs
-from .split import LEDGER, STACKS, SplitRuns, split_runs
+from .split import LEDGER, STACKS, SlowRuns, SplitRuns, split_runs
 
 MOST_RESIDUAL = 0.01
 """The states add up to the time within this share of it, or `LEAST_MS`; else nothing is concluded."""
@@ -66,6 +66,8 @@ class Ledger(FiniteResult):
     """What tells why slow runs spend more on a CPU, where that matters and samples were kept."""
     changed: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
     """States whose gap is another one in runs in which stacks were kept: these are left out."""
+    timeless: bool = Field(default=False, exclude_if=operator.not_)
+    """The metric is no time: what is split has to go with it."""
     steady: bool = Field(default=False, exclude_if=operator.not_)
     """The time varies by no more than what was said to be steady: nothing has to be explained."""
 
@@ -126,29 +128,36 @@ def ledger_of(
     seed: int,
     factors: Mapping[str, KnownFactor] = MappingProxyType({}),
     steady_cv: float = 0.0,
+    told: SlowRuns | None = None,
 ) -> Ledger | None:
     """Make the ledger of the runs that carry one; None where there is none.
 
     Of those with stacks where there are some, unless the same states have other gaps in runs without: then keeping the
     stacks has changed the program. That is told where whole runs without stand for the same. `factors` are recognised
     in what the states were made of. Runs whose coefficient of variation is at most `steady_cv` are steady.
+    `told`: which rows of the table are slow; else those that carry a ledger tell.
     """
-    made = _either(table, subject, seed, factors)
-    if made is None or made.shares.sd_ms > steady_cv * made.shares.mean_ms:
-        return made
-    return made.model_copy(update={"steady": True})
+    made = _either(table, subject, seed, factors, told)
+    if made is None:
+        return None
+    timeless = subject.metric is not None and not subject.ns_each
+    steady = made.shares.sd_ms <= steady_cv * made.shares.mean_ms
+    return made.model_copy(update={"timeless": timeless, "steady": steady})
 
 
-def _either(table: RunTable, subject: Subject, seed: int, factors: Mapping[str, KnownFactor]) -> Ledger | None:
+def _either(
+    table: RunTable, subject: Subject, seed: int, factors: Mapping[str, KnownFactor], told: SlowRuns | None
+) -> Ledger | None:
     """Of runs with stacks, or of those without."""
-    with_stacks, alone = split_runs(table, STACKS, subject), split_runs(table, LEDGER, subject, without=STACKS)
+    with_stacks = split_runs(table, STACKS, subject, told=told)
+    alone = split_runs(table, LEDGER, subject, without=STACKS, told=told)
     opened = ledger_of_split(STACKS, with_stacks, seed, factors.values()) if with_stacks else None
     plain = ledger_of_split(LEDGER, alone, seed) if alone else None
     if opened is None or with_stacks is None or plain is None:
         return opened or plain
     if not plain.fits or with_stacks.found_by in IN_CPU_TIME:
         return opened
-    whole = shares(with_stacks.time_ms, coarse(with_stacks.states), seed)
+    whole = shares(with_stacks.time_ms, coarse(with_stacks.states), seed, with_stacks.told)
     changed = tuple(
         one.state for one in plain.shares.states if whole and _apart(one, whole.state(one.state), plain.shares.gap_ms)
     )
@@ -175,10 +184,10 @@ def _apart(one: StateShare, other: StateShare | None, gap_ms: float) -> bool:
 
 def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[KnownFactor] = ()) -> Ledger | None:
     """Make the ledger of runs that a layer has split; None where they are too few or do not vary."""
-    divided = shares(split.time_ms, split.states, seed)
+    divided = shares(split.time_ms, split.states, seed, split.told)
     if divided is None:
         return None
-    slow, _ = slow_runs(split.time_ms)
+    slow, _ = slow_runs(split.time_ms, split.told)
     sums, net = sums_of(split.residual_ms, split.time_ms), _net(split, divided, seed)
     found = _causes(split, divided, factors, seed, without=bool(net))
     seen, of_seen = (without_others(split), net) if net else (split, divided)
@@ -205,7 +214,7 @@ def _causes(
     """Of material states; `without`: of what others take alone, since the rest is looked at without it."""
     if not split.opened:
         return []
-    slow, _ = slow_runs(split.time_ms)
+    slow, _ = slow_runs(split.time_ms, split.told)
     states = [one.state for one in divided.material if not without or one.state in OTHERS]
     return [cause for state in states for cause in causes(split, state, slow, factors, seed)]
 
@@ -214,7 +223,7 @@ def without_others(split: SplitRuns) -> SplitRuns:
     """The same runs less what others took of their CPUs."""
     states = {name: values for name, values in split.states.items() if name not in OTHERS}
     taken = sum((values for name, values in split.states.items() if name in OTHERS), np.zeros(len(split.time_ms)))
-    return replace(split, time_ms=split.time_ms - taken, states=states)
+    return replace(split, time_ms=split.time_ms - taken, states=states, told=None)
 
 
 def sums_of(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:

@@ -197,7 +197,7 @@ def on_cpu_evidence(split: SplitRuns, divided: VarianceShares, seed: int) -> OnC
     if not held or not split.opened:
         return None
     one = held.get(TimeState.USER) or next(iter(held.values()))
-    slow, _ = slow_runs(split.time_ms)
+    slow, _ = slow_runs(split.time_ms, split.told)
     names, counts = _functions(split, one.state)
     if (test := compare_mixes(counts, slow, seed)) is None:
         return None

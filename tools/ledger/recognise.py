@@ -52,9 +52,14 @@ class PartSeen(NamedTuple):
     """In most runs several threads of one process had a CPU."""
 
     @property
+    def long(self) -> BoolArray:
+        """Which episodes are not short beside the longest."""
+        return np.asarray(self.lengths_ms > LONG * self.lengths_ms.max(initial=0.0))
+
+    @property
     def long_ms(self) -> FloatArray:
-        """Lengths of the episodes that are not short beside the longest."""
-        long: FloatArray = self.lengths_ms[self.lengths_ms > LONG * self.lengths_ms.max(initial=0.0)]
+        """Their lengths."""
+        long: FloatArray = self.lengths_ms[self.long]
         return long
 
 
@@ -64,6 +69,11 @@ def timer_ms(long_ms: FloatArray) -> float | None:
         return None
     median = float(np.median(long_ms))
     return median if np.mean(np.abs(long_ms - median) < NEAR * median + NEAR_MS) >= ALIKE else None
+
+
+def alike(slow_ms: float, fast_ms: float) -> bool:
+    """Tell whether episodes of slow and of fast runs last as long."""
+    return abs(slow_ms - fast_ms) <= NEAR * max(slow_ms, fast_ms)
 
 
 def recognised(part: PartSeen, factors: Iterable[KnownFactor]) -> RecognisedFactor | None:

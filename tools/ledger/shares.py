@@ -15,6 +15,7 @@ from ..statistics.labels.classes import label
 from ..statistics.ratio_test import FEWEST
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
+from .split import SlowRuns
 
 RESAMPLES = 500
 LEVELS = 0.025, 0.975
@@ -89,18 +90,22 @@ def material(one: StateShare, gap_ms: float) -> bool:
     return one.share_interval.low > 0 and one.gap_ms >= max(MATERIAL * abs(gap_ms), LEAST_MS)
 
 
-def slow_runs(time_ms: FloatArray) -> tuple[BoolArray, str]:
-    """Tell slow runs from fast ones, and why there, as a diagnosis does."""
+def slow_runs(time_ms: FloatArray, told: SlowRuns | None = None) -> SlowRuns:
+    """Tell slow runs from fast ones as they were `told`, if both are there; else as a diagnosis of these runs does."""
+    if told is not None and told.slow.any() and not told.slow.all():
+        return told
     labelled = label(time_ms, describe(time_ms))
-    return labelled.slow, labelled.classes.how
+    return SlowRuns(labelled.slow, labelled.classes.how)
 
 
-def shares(time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int) -> VarianceShares | None:
+def shares(
+    time_ms: FloatArray, states: Mapping[str, FloatArray], seed: int, told: SlowRuns | None = None
+) -> VarianceShares | None:
     """Divide the spread of runs, shape (runs,), among their states; None where too few runs or no spread are there."""
     runs = len(time_ms)
     if runs < FEWEST or not time_ms.std():
         return None
-    slow, how = slow_runs(time_ms)
+    slow, how = slow_runs(time_ms, told)
     if not slow.any() or slow.all():
         return None
     *held, whole = portions([*states.values(), time_ms], time_ms, slow, seed)

@@ -6,7 +6,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,11 +17,22 @@ from ...layers.probes.region import BETWEEN_MARKS, MARKS_NEAR, MARKS_NEAR_NS, WH
 from ...layers.probes.shared_lines import LineSamples
 from ..row import BASELINE
 from ..run_table import RunTable
+from ..statistics.ranks import ranks_of
 from ..statistics.values import BoolArray, FloatArray
 from ..subject import Subject
 from .lasting_names import with_lasting_names
 
 CellT = TypeVar("CellT")
+
+
+class SlowRuns(NamedTuple):
+    """Which runs are slow, and why they are told from fast ones there."""
+
+    slow: BoolArray
+    """Shape (runs,)."""
+    how: str
+
+
 STACKS, LEDGER = "stacks", "ledger"
 """Layers that split the time of a run; the first also opens it."""
 FEWEST_SAMPLES = 8
@@ -62,6 +73,8 @@ class SplitRuns:
     """Place of each in its series."""
     events: Mapping[str, FloatArray] = field(default_factory=dict)
     """Counts of other layers that come from what the program does, shape (runs,), by column."""
+    told: SlowRuns | None = None
+    """As all runs of a diagnosis tell slow from fast, where these are some of them."""
 
     @property
     def whole(self) -> bool:
@@ -76,9 +89,17 @@ class SplitRuns:
 
 
 def split_runs(
-    table: RunTable, layer: str, subject: Subject, condition: str = BASELINE, without: str = ""
+    table: RunTable,
+    layer: str,
+    subject: Subject,
+    condition: str = BASELINE,
+    without: str = "",
+    told: SlowRuns | None = None,
 ) -> SplitRuns | None:
-    """Read what a layer has split, in runs `without` another one; None where it has split nothing."""
+    """Read what a layer has split, in runs `without` another one; None where it has split nothing.
+
+    `told`: which rows of the table are slow, where that is known of more runs than these.
+    """
     ms_each = subject.ns_each / 1e6
     names = [state.value for state in MEASURED if f"{layer}.{state}_ms" in table.names]
     if not names:
@@ -89,13 +110,14 @@ def split_runs(
     wall = 1e3 * table.column("wall_s", condition)
     on = [(layers or "").split("+") for layers in table.text("layers", condition)]
     split = np.isfinite(columns).all(axis=0) & np.array([without not in layers for layers in on])
-    kept = _alike(split, found, part=ms_each > 0)
+    kept = _alike(split, found, part=subject.metric is not None)
     if not kept.any():
         return None
     by = Counter(one for one, keep in zip(found, kept, strict=True) if keep).most_common(1)[0][0]
-    outcome_ms = ms_each * table.column("outcome", condition)
+    outcome = table.column("outcome", condition)
+    outcome_ms = ms_each * outcome
     time = wall if by in WHOLE else columns.sum(axis=0) if by in BETWEEN_MARKS else outcome_ms
-    if by in BETWEEN_MARKS:
+    if by in BETWEEN_MARKS and ms_each:
         kept = _around(time, outcome_ms, kept)
 
     def cells(name: str) -> list[str]:
@@ -108,14 +130,15 @@ def split_runs(
     states = {**divided, **states}
     seen = {name: values for name, values in states.items() if values.any()}
     tried = sum(layer in layers and without not in layers for layers in on)
-    timed = outcome_ms[kept] if ms_each else None
-    fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or follows(time[kept], timed)
+    stands = follows(time[kept], outcome_ms[kept]) if ms_each else goes_with(time[kept], outcome[kept])
+    fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or stands
     shared = tuple(read_cell(LineSamples.read, one, "lines") for one in lines) if all(lines := cells("lines")) else ()
     counts = {name: table.column(name, condition)[kept] for name in _events(table)}
     events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
     left_out, lanes = int(tried - kept.sum()), tuple(cells("lanes"))
     order = tuple(table.column("order", condition)[kept].astype(int).tolist())
-    return SplitRuns(time[kept], seen, opened, by, fits, left_out, lanes, shared, order, events)
+    told = told and SlowRuns(told.slow[kept], told.how)
+    return SplitRuns(time[kept], seen, opened, by, fits, left_out, lanes, shared, order, events, told)
 
 
 def read_cell(read: Callable[[str], CellT], text: str, name: str) -> CellT:
@@ -168,13 +191,21 @@ def _around(between_ms: FloatArray, outcome_ms: FloatArray, kept: BoolArray) -> 
     return near if near.sum() >= (1 - MOST_WITHOUT) * kept.sum() else kept
 
 
-def follows(whole_ms: FloatArray, timed_ms: FloatArray | None) -> bool:
+def follows(whole_ms: FloatArray, timed_ms: FloatArray) -> bool:
     """Tell whether what is split may stand for the part that a metric times: what lies beside must not go with it."""
-    if timed_ms is None or not timed_ms.std():
+    if not timed_ms.std():
         return False
     beside = whole_ms - timed_ms
     covariance = np.mean((beside - beside.mean()) * (timed_ms - timed_ms.mean()))
     return bool(abs(covariance) <= MOST_BESIDE * timed_ms.var())
+
+
+def goes_with(time_ms: FloatArray, outcome: FloatArray) -> bool:
+    """Tell whether what is split may stand for a metric that is no time: of the ranks a tenth at most is left."""
+    if not time_ms.std() or not outcome.std():
+        return False
+    ranks = ranks_of(time_ms), ranks_of(outcome)
+    return bool(np.corrcoef(*ranks)[0, 1] ** 2 >= 1 - MOST_BESIDE)
 
 
 def on_cpu(total_ms: FloatArray, opened: Sequence[OpenedRun]) -> dict[str, FloatArray]:

@@ -19,7 +19,7 @@ def typical_runs(split: SplitRuns) -> tuple[TypicalRun, ...]:
     kept = np.array([bool(cell) for cell in split.lanes], dtype=np.bool_)
     if not kept.any() or split.time_ms.size < FEWEST or not split.time_ms.std():
         return ()
-    slow, _ = slow_runs(split.time_ms)
+    slow, _ = slow_runs(split.time_ms, split.told)
     found = []
     for name, rows in (("slow", slow & kept), ("fast", ~slow & kept)):
         if not rows.any():

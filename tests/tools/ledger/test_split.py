@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from vgo_agent.agent.report.ledger import headline
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.probes.lanes import RunLanes
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.layers.probes.shared_lines import LineSamples
 from vgo_agent.tools.ledger.ledger import ledger_of
-from vgo_agent.tools.ledger.split import read_cell, split_runs
+from vgo_agent.tools.ledger.split import SlowRuns, read_cell, split_runs
 from vgo_agent.tools.run_table import read_runs, write_runs
 from vgo_agent.tools.subject import Subject
 
@@ -103,6 +104,32 @@ def test_what_lies_between_marks_is_as_long_as_it_is_and_must_go_with_the_metric
     assert found is not None and found.found_by == "marks" and not found.whole
     assert found.sums.hold and found.sums.worst_ms < 1e-9
     assert found.fits == fits and bool(found.material) == fits
+
+
+@pytest.mark.parametrize("goes_with_it", [True, False])
+def test_what_is_split_must_go_with_a_metric_that_is_no_time(goes_with_it):
+    chance = np.random.default_rng(8)
+    asleep = chance.uniform(0.005, 0.05, RUNS)
+    took = 0.02 + asleep
+    rate = (1e4 if goes_with_it else chance.uniform(5e3, 2e4, RUNS)) / took
+    subject = Subject(command=("x",), argv=("x",), directory="/", metric="([0-9.]+) op/s", unit="op/s")
+    found = ledger_of(table(rate, took, asleep), subject, seed=1)
+    assert found is not None and (found.timeless, found.fits) == (True, goes_with_it)
+    assert [one.state for one in found.material] == (["blocked"] if goes_with_it else [])
+    assert goes_with_it or "say in which unit" in headline(found)
+
+
+def test_slow_runs_are_those_of_the_whole_diagnosis_where_both_are_among_the_ones_that_were_split():
+    chance = np.random.default_rng(9)
+    asleep = 0.1 * (np.arange(RUNS) % 4 == 0) + chance.normal(0.02, 0.0005, RUNS)
+    took, slow = 0.02 + asleep, np.arange(RUNS) % 4 == 0
+    subject = Subject(command=("x",), argv=("x",), directory="/")
+    runs = table(took, took, asleep)
+    found = ledger_of(runs, subject, seed=1, told=SlowRuns(slow, "as told"))
+    assert found is not None and (found.shares.n_slow, found.shares.how) == (10, "as told")
+    assert found.shares.gap_ms == pytest.approx(100, abs=2)
+    own = ledger_of(runs, subject, seed=1, told=SlowRuns(np.ones(RUNS, dtype=bool), "all are slow"))
+    assert own is not None and own.shares.how != "all are slow"
 
 
 @pytest.mark.parametrize(
