@@ -17,6 +17,8 @@ from .scenes import NOTHING
 
 BESIDE = 20
 """Cells for what stands beside a bar."""
+NEAR = 0.01
+"""By how much the states of a run may miss its time."""
 LAYERS = ("stacks", "ledger")
 """That split the time of a run, as `tools.ledger.split`, which takes long to import."""
 
@@ -38,11 +40,20 @@ class StackedRuns(TextFigure):
         return Picture(canvas)
 
 
+def _alike(time_ms: FloatArray, outcome: FloatArray) -> BoolArray:
+    """Runs that were split; where most are as long as their outcome says, those: of others the part is unknown."""
+    split: BoolArray = np.isfinite(time_ms)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = time_ms / outcome
+        near: BoolArray = split & (np.abs(ratio / np.median(ratio[split]) - 1) <= NEAR) if split.any() else split
+    return near if near.sum() > split.sum() / 2 else split
+
+
 def stacked_runs(columns: Mapping[str, FloatArray], slow: BoolArray) -> StackedRuns:
     """Read the columns of a layer that splits the time of runs; of all rows, shape (runs,), those that it has split."""
     for layer in LAYERS:
         found = {state.value: columns[name] for state in MEASURED if (name := f"{layer}.{state}_ms") in columns}
-        told = np.isfinite(list(found.values())).all(axis=0) if found else np.zeros(0, dtype=np.bool_)
+        told = _alike(np.sum([*found.values()], axis=0), columns["outcome"]) if found else np.zeros(0, dtype=np.bool_)
         states = {state: values[told] for state, values in found.items() if values[told].any()}
         if states:
             means = {state: float(values.mean()) for state, values in states.items()}

@@ -29,8 +29,9 @@ LEAST_REST = 0.02
 """Of the gap: with less, the other parts of a state are not told."""
 
 TIMELINE = (
-    "A slow and a fast run, of each class the one nearest to its median. Where the time went: each wait replaced by "
-    "what the thread did that ended it. Below it the threads, thin where they wait; arrows come from who ended a wait."
+    "A slow and a fast run, of each class the one whose states are nearest to its means. Where the time went: each "
+    "wait replaced by what the thread did that ended it. Below it the threads, thin where they wait; arrows come from "
+    "who ended a wait."
 )
 FLAME = "The mean slow run by what the timed thread was in, the waits that led on from there, and what was done there."
 
@@ -106,7 +107,8 @@ def headline(ledger: Ledger) -> str:
 
 
 def _most_of(shares: VarianceShares) -> str:
-    parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in shares.material[:3]]
+    told = [one for one in shares.material if one.gap_interval.low > 0] or shares.material
+    parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in told[:3]]
     return f": {', '.join(parts)}" if parts else ""
 
 
@@ -258,7 +260,7 @@ def _row(one: StateShare) -> tuple[str | float, ...]:
 def _left(shares: VarianceShares) -> Iterator[str]:
     if shares.taken_out:
         each = "; ".join(f"without {state_words(one.state)} {number(one.sd_left, 2)}" for one in shares.taken_out)
-        yield f"SD ratio left, one state after the other taken out: {each}. A remedy of one state can do no better."
+        yield f"SD ratio left, each state taken out beside those before it: {each}."
 
 
 def _rest(shares: VarianceShares, state: str, causes: Sequence[LedgerCause]) -> Iterator[str]:

@@ -18,6 +18,11 @@ def split_recorded(recorded: RecordedRuns) -> SplitRuns:
     """Split runs whose table has a ledger with stacks; raises VgoError where it has none."""
     opened = f"{STACKS}.opened" in recorded.frame.columns
     split = split_runs(_runs(recorded), STACKS, _subject(recorded)) if opened else None
+    if split is None and f"{LEDGER}.{TimeState.ON_CPU}_ms" in recorded.frame.columns:
+        raise VgoError(
+            f"{recorded.source} has a ledger without stacks, which keeps no threads: see what they need here with "
+            "`vgo-agent layers stacks`, and measure again."
+        )
     if split is None:
         raise VgoError(f"{recorded.source} has no ledger of its runs: make one with `vgo-agent measure --ledger`.")
     return split

@@ -12,7 +12,7 @@ from .split import SplitRuns, read_cell
 
 
 def typical_runs(split: SplitRuns) -> tuple[TypicalRun, ...]:
-    """A slow run, then a fast one: of each class the one whose time is nearest to the median of the class.
+    """A slow run, then a fast one: of each class the one whose states are nearest to the means of the class, in all.
 
     None where there are too few runs, where they do not vary, or where no lanes were kept.
     """
@@ -20,11 +20,12 @@ def typical_runs(split: SplitRuns) -> tuple[TypicalRun, ...]:
     if not kept.any() or split.time_ms.size < FEWEST or not split.time_ms.std():
         return ()
     slow, _ = slow_runs(split.time_ms, split.told)
-    found = []
+    found, states = [], np.array([*split.states.values()])
     for name, rows in (("slow", slow & kept), ("fast", ~slow & kept)):
         if not rows.any():
             return ()
-        away = np.where(rows, np.abs(split.time_ms - np.median(split.time_ms[rows])), np.inf)
+        mean = states[:, rows].mean(axis=1, keepdims=True)
+        away = np.where(rows, np.abs(states - mean).sum(axis=0), np.inf)
         place = int(away.argmin())
         lanes = read_cell(RunLanes.read, split.lanes[place], "lanes")
         found.append(TypicalRun(f"{name} run {split.order[place]}", float(split.time_ms[place]), lanes))
