@@ -185,4 +185,4 @@ def _why_not(case: Case) -> str:
     if found.batches:
         return found.batches[0].applied.summary.rstrip(".")
     reasons = [unmet for result in found.looked_up for one in result.candidates for unmet in one.unmet]
-    return f"none can be tried here ({reasons[0].rstrip('.')})" if reasons else "none is known for what was found"
+    return f"none can be tried here ({reasons[0].rstrip('.')})" if reasons else "no setting is known that shortens it"

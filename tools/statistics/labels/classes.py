@@ -135,7 +135,7 @@ def _automatic(ascending: FloatArray, shape: DistributionShape, lower_is_better:
             return tail
     if shape.drift:
         return _Choice("drift", "at the median, while the level drifts", (_middle_cut(ascending, lower_is_better),))
-    how = "at the median, since there is neither a second mode nor a heavy tail"
+    how = "at the median, since neither a second mode nor a heavy tail is sure"
     return _Choice("median", how, (_middle_cut(ascending, lower_is_better),))
 
 
