@@ -76,8 +76,8 @@ def _why(run: RunFacts) -> Material:
 
 
 def _where(run: RunFacts) -> Material:
-    """Where slow runs take more time: the whole of it, then each state with what it was made of."""
-    direct = run.of("where", "state", "on_cpu") or run.of("no_ledger")
+    """Where slow runs take more time, in all, then by state with what it was made of; or where a gain lies."""
+    direct = run.of("where", "state", "on_cpu") or run.of("gained") or run.of("no_ledger")
     return Material(direct, (*run.of("verdict"), *run.of("classes")), (fact.report(run.evidence),), most_more=1)
 
 

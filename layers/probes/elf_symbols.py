@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from .symbol_names import source_name
 
@@ -30,6 +30,7 @@ FUNCTIONS, VARIABLES = (2, 10), (1,)
 EXECUTABLE = 1
 """PF_X."""
 TABLES = (".symtab", ".dynsym")
+VDSO = "[vdso]"
 DEBUG = Path("/usr/lib/debug/.build-id")
 UNNAMED, SPINNING = "code without a symbol", " (spinning)"
 PAUSES = {"x86_64": b"\xf3\x90", "aarch64": b"\x3f\x20\x03\xd5"}
@@ -67,7 +68,7 @@ def functions(path: str, debug: Path = DEBUG) -> tuple[Function, ...]:
     from elftools.elf.segments import NoteSegment
 
     found = set[Function]()
-    with suppress(OSError, ELFError, lzma.LZMAError), open(path, "rb") as file:
+    with suppress(OSError, ELFError, lzma.LZMAError), opened(path) as file:
         elf = ELFFile(file)
         found.update(_functions(elf, elf))
         if kept := elf.get_section_by_name(".gnu_debugdata"):
@@ -78,6 +79,17 @@ def functions(path: str, debug: Path = DEBUG) -> tuple[Function, ...]:
                 with open(debug / note["n_desc"][:2] / f"{note['n_desc'][2:]}.debug", "rb") as beside:
                     found.update(_functions(ELFFile(beside), elf))
     return tuple(sorted(found))
+
+
+def opened(path: str) -> BinaryIO:
+    """Open a file; what the kernel maps into each process (vdso(7)) as it lies in this one."""
+    if path != VDSO:
+        return open(path, "rb")
+    ranges = [line.split()[0] for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith(VDSO)]
+    start, end = (int(address, 16) for address in (ranges or ["0-0"])[0].split("-"))
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
+        memory.seek(start)
+        return io.BytesIO(memory.read(end - start))
 
 
 @functools.lru_cache(1 << 14)

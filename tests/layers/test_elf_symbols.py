@@ -117,3 +117,8 @@ def test_a_function_of_cpp_is_named_and_counted_by_the_name_that_it_has_in_its_s
         assert [*probe.values().values()] == [3]
     finally:
         probe.close()
+
+
+def test_functions_that_the_kernel_maps_into_each_process_have_names():
+    names = {one.name for one in functions("[vdso]")}
+    assert any("clock_gettime" in name or "gettimeofday" in name for name in names)
