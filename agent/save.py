@@ -9,17 +9,15 @@ from pathlib import Path
 import polars as pl
 
 from ..knowledge.errors import VgoError
-from ..tools.record import Record
 from ..tools.recorded.formats.delimited import SIDECAR
 from ..tools.recorded.formats.vgo import measured
 from ..tools.recorded.recorded import RecordedRuns
 from ..tools.recorded.write import SIDECAR_BEGINS, write
 from ..tools.row import REQUIRED
-from ..tools.run_table import LAYERS, RUNS, write_layers
+from ..tools.run_table import LAYERS, RUNS
 from .report.step import StepResult
-from .report.tables import LEADING, runs_csv, runs_md
+from .report.tables import LEADING, PAGE, runs_md, write_folder
 
-PAGE = "runs.md"
 ENDINGS = (".csv", ".parquet")
 _HEADERS = (",".join(REQUIRED), ",".join((*LEADING, *REQUIRED)))
 """How the header of a saved table begins: of a file, of a folder."""
@@ -68,32 +66,19 @@ def _ours(file: Path) -> bool:
         return opened.read(max(map(len, _HEADERS))).startswith(_BEGINS[file.suffix])
 
 
-def keep(stepped: StepResult) -> None:
-    """Write table and page into the run folder of a step."""
-    _folder(stepped.run.record, runs_md(stepped.run), stepped.folder)
-
-
 def save(stepped: StepResult, path: Path) -> tuple[Path, ...]:
     """Write a table with a page that describes it, or both into a folder; return the files."""
     run = stepped.run
     page = runs_md(run)
     try:
         if path.is_dir() or not path.suffix:
-            return _folder(run.record, page, path)
+            return write_folder(run.record, page, path)
         written = write(_recorded(stepped, path), path, fresh=True)
         beside = path.with_suffix(".md")
         beside.write_bytes(page)
         return (*written, beside)
     except OSError as error:
         raise VgoError(f"{path} cannot be written ({error.strerror}); choose another place for --save.") from error
-
-
-def _folder(record: Record, page: bytes, path: Path) -> tuple[Path, ...]:
-    path.mkdir(exist_ok=True)
-    files = {RUNS: runs_csv(record), LAYERS: write_layers(record.all_layers), PAGE: page}
-    for name, content in files.items():
-        (path / name).write_bytes(content)
-    return tuple(path / name for name in files)
 
 
 def _recorded(stepped: StepResult, path: Path) -> RecordedRuns:

@@ -103,7 +103,7 @@ class StepRequest(ExperimentRequest):
     def run(self, run: ExperimentRun) -> StepResult:
         """Run the tool on what the log has; Ctrl-C ends it early, and raises only where no run counts yet."""
         from .report.step import StepResult
-        from .save import keep
+        from .report.tables import runs_md, write_folder
 
         bench = run.place.bench
         bench.deadline = self.deadline(run.clock)
@@ -112,9 +112,8 @@ class StepRequest(ExperimentRequest):
         rows = [{name: row[name] for name in row if name != SAID} for row in rows_in(log_in(run.folder))]
         record = self.record(outcome.result.model_dump(mode="json"), outcome.artefacts)
         measured = FinishedRun((), record, self.subject, self.limits, run.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, "")
-        result = StepResult(measured, outcome.result, rows, outcome.artefacts, stopped, run.folder.path)
-        keep(result)
-        return result
+        write_folder(record, runs_md(measured), run.folder.path)
+        return StepResult(measured, outcome.result, rows, outcome.artefacts, stopped, run.folder.path)
 
     def remade(self, folder: RunFolder) -> RemadeFiles:
         """Make the table again, and what rows alone tell."""

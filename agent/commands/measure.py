@@ -69,7 +69,6 @@ it, with a page that describes it. analyze and compare read both.
 
     def run(self) -> int:
         """Measure, save and answer; what was cut short is saved and told too before it ends as it was."""
-        from ..save import refuse, save
         from ..step import begin
         from .subject import short_name
 
@@ -77,13 +76,20 @@ it, with a page that describes it. analyze and compare read both.
         request = self._request(settings)
         place = place_of(self.save) if self.save else None
         if place:
+            from ..save import refuse
+
             refuse(place)
         subject = request.subject
         name = short_name(subject.command, subject.shell)
         stepped = self.watched(
             settings, subject.unit, lambda interface, clock: begin(request, settings.out, name, interface, clock)
         )
-        return self.answer(*stepped.shown(save(stepped, place) if place else ()))
+        saved: tuple[Path, ...] = ()
+        if place:
+            from ..save import save  # with polars, a quarter of a second to load
+
+            saved = save(stepped, place)
+        return self.answer(*stepped.shown(saved))
 
     def _request(self, settings: UserSettings) -> StepRequest:
         from ...tools.layers_here import named

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Column
@@ -16,13 +17,15 @@ from ...tools.ledger.split import SplitRuns, split_runs
 from ...tools.mpi.analyse import of_ranks
 from ...tools.mpi.rank_summary import Ranks
 from ...tools.mpi.rows import RankRows, rank_rows
-from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.ranking import RankedFactor
 from ...tools.record import Finished
 from ...tools.row import RUNS
 from ...tools.verdict import factors_found, helpful
 from ..record import FinishedRun
+
+if TYPE_CHECKING:
+    from ...tools.nodes.of_record import HostComparison
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,11 @@ class Evidence(Findings):
     def seen(self) -> HostComparison | str | None:
         """The hosts compared, or why that cannot be done; None where all runs were made on one."""
         run = self.run
-        return seen(self, run.subject, run.limits) if run.subject.on and len(run.machine.hosts) > 1 else None
+        if not run.subject.on or len(run.machine.hosts) < 2:
+            return None
+        from ...tools.nodes.of_record import seen  # polars, a quarter of a second, which a run of one host can spare
+
+        return seen(self, run.subject, run.limits)
 
     @property
     def hosts(self) -> Hosts | None:

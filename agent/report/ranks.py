@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...tools.document import SHARE, Block, Cell, Headline, Note, Section, Table, TableColumn
@@ -164,6 +163,8 @@ def save(rows: RankRows, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".parquet":
+            import polars as pl  # a quarter of a second to load, which only this file needs
+
             texts = {"host": pl.String, "cpus": pl.String, "cpu": pl.String}
             pl.read_csv(content, schema_overrides=texts, infer_schema_length=None).write_parquet(path)
         else:

@@ -6,16 +6,19 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 from ...tools.document import Command, Document, Section, Table
 from ...tools.findings import Findings
 from ...tools.record import Record
 from ...tools.row import FIXED, RUNS
+from ...tools.run_table import LAYERS, write_layers
 from ...tools.trial_results import ApplyResult
 from ..record import FinishedRun
 from ..render.markdown import markdown_page
 from .numbers import Fact
 
+PAGE = "runs.md"
 LEADING = ("call", "tool", "batch", "block")
 _MEANINGS = {
     "call": ("Step of the diagnosis in which the run was made.", ""),
@@ -53,6 +56,15 @@ def runs_csv(record: Record) -> bytes:
             block = str(int(row[place["pair"]]) // each) if each > 1 else ""
             writer.writerow([*start, block, *("" if index is None else row[index] for index in source)])
     return text.getvalue().encode()
+
+
+def write_folder(record: Record, page: bytes, path: Path) -> tuple[Path, ...]:
+    """Write the table of runs, what its columns mean, and a page that describes it; return the files."""
+    path.mkdir(exist_ok=True)
+    files = {RUNS: runs_csv(record), LAYERS: write_layers(record.all_layers), PAGE: page}
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    return tuple(path / name for name in files)
 
 
 def absent(run: FinishedRun) -> tuple[Fact, ...]:

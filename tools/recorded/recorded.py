@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from ..statistics.values import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)

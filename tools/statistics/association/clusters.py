@@ -6,10 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import squareform
 
 from ..values import FiniteResult, FloatArray, IntArray
 from .chance import Floats
@@ -76,6 +72,9 @@ def _joined(vectors: Floats, free: IntArray) -> IntArray:
     first, second = number[np.concatenate(list(_near(vectors)), axis=1)]
     both = (first >= 0) & (second >= 0)
     first, second = first[both], second[both]
+    from scipy.sparse import coo_array  # a tenth of a second to load, which who ranks nothing can spare
+    from scipy.sparse.csgraph import connected_components
+
     graph = coo_array((np.ones(first.size, dtype=np.int8), (first, second)), shape=(free.size, free.size))
     component = connected_components(graph, directed=False)[1].astype(np.int64)
     cluster, used = np.empty(free.size, dtype=np.int64), 0
@@ -99,6 +98,9 @@ def _linked(vectors: Floats) -> IntArray:
     """Average linkage of a few columns, numbered from 0."""
     distance = np.clip(1 - np.abs(np.asarray(vectors.T @ vectors, dtype=np.float64)), 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
     tree = linkage(squareform(distance, checks=False), "average")
     return np.asarray(fcluster(tree, 1 - SAME + 1e-6, "distance"), dtype=np.int64) - 1
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ....knowledge.errors import VgoError
 from ..values import FloatArray
@@ -87,4 +86,6 @@ def _left(common: FloatArray, rare: FloatArray, share: float, ratio: float) -> f
             f"Without any of the rarer runs the SD would still be {least:.2g} of what it is, "
             f"so making them rarer cannot reach --plan {ratio:g}; choose a larger ratio, or --kind scale."
         )
+    from scipy.optimize import brentq  # a fifth of a second to load, which most commands can spare
+
     return float(brentq(lambda part: sd(part) - ratio * sd(share), 0.0, share))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ....knowledge.errors import VgoError
@@ -133,6 +132,8 @@ class _Search:
             return -float((hits * log_ndtr(z) + (experiments - hits) * log_ndtr(-z)).sum())
 
         start = np.array([-2.0, (2.0 + ndtri(self.asked.power)) / math.sqrt(float(np.median(runs)))])
+        from scipy.optimize import minimize  # a fifth of a second to load, which most commands can spare
+
         ab = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-6, "maxiter": 2000}).x
         z = np.clip(ab[0] + ab[1] * root, -6, 6)
         density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
