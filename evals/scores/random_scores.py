@@ -46,7 +46,10 @@ from .simple_answers import SimpleAnswer, simple_answers
 from .tables import cell
 
 NONE = "none"
-SHOWN = ("verdict", "cause", "state", "factor", "share", "remedy", "false_alarm", "in_budget", "hung", *BY_RULE)
+SHOWN = (
+    *("verdict", "cause", "state", "factor", "share", "remedy", "false_alarm", "harm", "in_budget", "hung"),
+    *BY_RULE.values(),
+)
 OVER, WITHIN = 1.1, 2.0
 """Of a budget, what is still kept; of an effect, the factor by which a gap may differ."""
 
@@ -89,6 +92,7 @@ def judged_program(
     machine = not truth.inserted and not beside and of_the_machine(answer, proof.claim if proof else None)
     scores = _scores(truth, verdict, answer, claimed, machine) if verdict else _unanswered(answer.ended)
     scores |= {
+        "harm": _mark(not machine and _harmful(truth, answer), f"{answer.mitigation or 'No remedy'} is claimed."),
         "in_budget": _mark(wall_s <= OVER * budget_s, f"{wall_s:.0f} s of {budget_s:g} s."),
         "hung": _mark(answer.ended.startswith("stopped"), answer.ended or "It ended."),
     }
@@ -204,6 +208,12 @@ def _remedy_right(truth: ProgramTruth, answer: ContestAnswer) -> bool:
     if answer.mitigation:
         return any(answer.mitigation in one.remedies for one in truth.inserted)
     return not any(applicable(remedy) for one in _material(truth) for remedy in one.remedies)
+
+
+def _harmful(truth: ProgramTruth, answer: ContestAnswer) -> bool:
+    """Tell whether a remedy is claimed that does nothing against what is in the program."""
+    known = {remedy for one in truth.inserted for remedy in one.remedies}
+    return answer.mitigation not in ("", *known)
 
 
 @cache

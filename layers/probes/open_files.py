@@ -58,7 +58,7 @@ class OpenFiles(SamplingProbe[dict[tuple[int, int], str]]):
                 for task in os.listdir(f"{folder}/task"):
                     with open(f"{folder}/task/{task}/children", "rb", buffering=0) as file:
                         waiting += map(int, file.readall().split())
-        self._sockets.learn((process, link) for (process, _), link in found.items())
+        self._sockets.learn((process, number, link) for (process, number), link in found.items())
         return found
 
     def name(self, process: int, number: int, at_ns: int) -> str:

@@ -19,7 +19,7 @@ IDLE_ROUNDS = 20
 """The thread goes on for so many intervals after a run, then sleeps until the next one. Short runs follow each other
 more often than that, so that none of them begins with a thread being woken."""
 MOST_OF_CPU = 0.02
-"""Of one CPU, what a sampler may take: a dear reading comes less often, for a run may have no other CPU."""
+"""Of one CPU, what readings may take: dear ones come less often, for a run may have no other CPU."""
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
@@ -36,6 +36,8 @@ class SamplingProbe(Probe, Generic[T]):
         self.interval_s = interval_s
         self.due = time.monotonic() + interval_s
         """Monotonic time of the next reading; the thread's own."""
+        self.cost_s = 0.0
+        """CPU time of the last reading; one alone that is dear, as the first is, puts no other off."""
         self.pid = 0
         self._run: list[tuple[float, T]] | None = None
         self._ended: list[tuple[float, T]] = []
@@ -159,9 +161,10 @@ def go_round(samplers: Iterable[SamplingProbe[Any]]) -> float:
     now = time.monotonic()
     for sampler in samplers:
         if sampler.due <= now:
-            began_s = time.thread_time()
+            began_s, before_s = time.thread_time(), sampler.cost_s
             sampler.sample()
-            sampler.due = now + max(sampler.interval_s, (time.thread_time() - began_s) / MOST_OF_CPU)
+            sampler.cost_s = time.thread_time() - began_s
+            sampler.due = now + max(sampler.interval_s, min(before_s, sampler.cost_s) / MOST_OF_CPU)
     return max(0.0, min(sampler.due for sampler in samplers) - time.monotonic())
 
 

@@ -18,9 +18,12 @@ from contextlib import suppress
 
 from .netlink import ERROR, HEADER, REQUEST, attributes_of, messages
 
+UNIX = "unix"
 SOCKET = re.compile(r"socket:\[(\d+)\]$")
 """What /proc/PID/fd says of one, with its inode."""
-TABLES = ("tcp", "tcp6", "udp", "udp6")
+TABLES = {"TCP": "tcp", "TCPv6": "tcp6", "UDP": "udp", "UDPv6": "udp6", "UNIX": UNIX}
+"""By what the kernel calls the protocol of a socket (an attribute, xattr(7)), of a Unix one up to `-STREAM`."""
+PROTOCOL = "system.sockprotoname"
 LISTENING, CONNECTED = "0A", "03"
 """States of a TCP socket and of a Unix socket."""
 SELDOM = 50
@@ -40,22 +43,26 @@ class SocketNames:
         self._names: dict[int, str] = {}
         self._due_s = 0.0
 
-    def learn(self, links: Iterable[tuple[int, str]]) -> None:
-        """Look up the sockets among pairs of a process and a link of its /proc/PID/fd that have no name yet."""
-        lacking = dict[str, tuple[int, set[int]]]()
+    def learn(self, links: Iterable[tuple[int, int, str]]) -> None:
+        """Look up the sockets without a name yet among open files: process, number and link of /proc/PID/fd.
+
+        Only in the table of their protocol: of TCP the kernel walks through all that it has room for, 5 ms here.
+        """
+        lacking = dict[tuple[str, str], tuple[int, set[int]]]()
         if time.monotonic() < self._due_s:
             return
-        for process, link in links:
+        for process, number, link in links:
             if (found := SOCKET.match(link)) and int(found[1]) not in self._names:
                 with suppress(OSError):
-                    space = os.readlink(f"/proc/{process}/ns/net")
-                    lacking.setdefault(space, (process, set()))[1].add(int(found[1]))
+                    space, table = os.readlink(f"/proc/{process}/ns/net"), _table(process, number)
+                    lacking.setdefault((space, table), (process, set()))[1].add(int(found[1]))
         began_s = time.thread_time()
-        for space, (process, inodes) in lacking.items():
-            for table in TABLES:
+        for (space, table), (process, inodes) in lacking.items():
+            if table == UNIX:
+                here = space == os.readlink("/proc/self/ns/net")
+                self._names.update(_unix(_rows(process, table), inodes, here))
+            elif table:
                 self._names.update(one for one in _inet(_rows(process, table), table) if one[0] in inodes)
-            here = space == os.readlink("/proc/self/ns/net")
-            self._names.update(_unix(_rows(process, "unix"), inodes, here))
         self._due_s = time.monotonic() + SELDOM * (time.thread_time() - began_s)
 
     def name(self, inode: int) -> str:
@@ -63,10 +70,16 @@ class SocketNames:
         return self._names.get(inode, "socket")
 
 
+def _table(process: int, number: int) -> str:
+    """The table that a socket stands in; empty where it has none, as those of netlink."""
+    protocol = os.getxattr(f"/proc/{process}/fd/{number}", PROTOCOL).rstrip(b"\0").decode()
+    return TABLES.get(protocol.partition("-")[0], "")
+
+
 def _rows(process: int, table: str) -> list[list[str]]:
     """The lines of a table below its head, in words; none where the process has ended or the kernel lacks the table."""
     with suppress(OSError), open(f"/proc/{process}/net/{table}", errors="replace") as file:
-        return [line.split(maxsplit=9 if table in TABLES else 7) for line in file][1:]
+        return [line.split(maxsplit=7 if table == UNIX else 9) for line in file][1:]
     return []
 
 

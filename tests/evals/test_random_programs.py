@@ -258,6 +258,7 @@ def values(row: RandomRow, *names: str) -> list[float | None]:
 def test_a_right_answer() -> None:
     row = judged(truth(CONVOY), found("lock_contention", located(TimeState.LOCK)))
     assert values(row, "verdict", "state", "factor", "share", "remedy", "in_budget", "hung") == [1, 1, 1, 1, 1, 1, 0]
+    assert values(row, "harm") == [0] and values(judged(truth(CONVOY), SILENT, helped("thp_always")), "harm") == [1]
     assert (row.why, row.paragraph) == ("", "")
 
 
@@ -375,7 +376,7 @@ def test_programs_are_made_diagnosed_and_scored(capsys: Any, tmp_path: Path, mon
     line = ["eval", "--random", "2", "--seed", "x", "--budget", "9", "--allow", "system"]
     assert main([*line, "--save", "made.json", "--markdown", "made.md"]) == 0
     shown = capsys.readouterr().out
-    for words in ("made by `vgo-agent", "Seed x, budget 9 s", "in_budget", "Lost: no answer"):
+    for words in ("made by `vgo-agent", "Seed x, budget 9 s", "in_budget", "cause_ledger", "Lost: no answer"):
         assert words.lower() in " ".join(shown.lower().split())
     rows = json.loads(Path("made.json").read_text())["rows"]
     assert [row["case"] for row in rows] == ["001", "002"]
