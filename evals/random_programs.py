@@ -18,7 +18,8 @@ from .programs.maker import METRIC, BuiltProgram, lacking, limited_group, made, 
 from .programs.program_truth import TRUTH, read_program_truth
 from .recorded.draft import machine_words
 from .refusals import OfEvaluation
-from .scores.random_scores import RandomResults, RandomRow, judged_program, random_document
+from .scores.random_page import random_document
+from .scores.random_scores import RandomResults, RandomRow, judged_program
 from .scores.results import commit, origin
 
 BUDGET_S = 90.0

@@ -95,7 +95,7 @@ class MitigationTrial(NamedTuple):
     comparison: Comparison | None
     """The last one: of the confirming batch where there is one."""
     by_state: str = ""
-    """Sentence: where its gain lies."""
+    """Sentence: where its gain lies, or how the time in the states that it acts on differs."""
 
 
 def effect(found: Comparison) -> str:

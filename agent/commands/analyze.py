@@ -8,17 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...knowledge.errors import VgoError
-from .recorded_runs import OfAnalysis, by_node, by_rank, show, streamed
+from .recorded_runs import OfAnalysis, by_node, by_rank, refuse_file, show, streamed
 
 if TYPE_CHECKING:
     from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.recorded.design import ColumnOptions
     from ...tools.recorded.recorded import RecordedRuns
-
-
-FILES = (".html", ".json", ".folded", ".parquet")
-"""Endings of what --read-only writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +77,8 @@ library, or from mpiP); --save writes one line a run and rank.
             return by_node(self) if self.by == "node" else by_rank(self)
         from ...tools.recorded.read import read
 
-        if self.save and Path(self.save).suffix in FILES:
-            raise VgoError(f"--save {self.save} is a file, which --read-only writes; without it give a folder.")
+        if self.save:
+            refuse_file(Path(self.save))
         question = self._question()
         recorded = read(Path(self.file), self.exclude, self.meanings())
 

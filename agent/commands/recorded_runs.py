@@ -136,6 +136,15 @@ def show(command: OfAnalysis) -> int:
     return command.answer({**found.model_dump(), "saved": saved, "next": line}, words)
 
 
+def refuse_file(place: Path) -> None:
+    """Refuse the name of a file for an analysis, which is saved into a folder."""
+    from ...tools.recorded.write import WRITERS as TABLES
+    from ..report.ledger_files import WRITERS
+
+    if place.suffix in {*TABLES, *WRITERS}:
+        raise VgoError(f"--save {place} is a file, which --read-only writes; without it give a folder.")
+
+
 def by_node(command: OfAnalysis) -> int:
     """Say which machine of many is slow or unsteady, and what goes with it."""
     from ...tools.recorded.read import read

@@ -12,15 +12,12 @@ What is right is decided by the program's truth alone, by rules that hold for al
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from ...agent.report.numbers import ABSENT, number
 from ...knowledge.loader import load
 from ...knowledge.time_states import TimeState, measured_as
-from ...tools.document import Document, Facts, Listing, Table
 from ...tools.ranking import RankResult
 from ...tools.verdict import (
     Confirmed,
@@ -40,16 +37,9 @@ from ..contest.answer import ContestAnswer
 from ..programs.program_truth import InsertedMechanism, ProgramTruth
 from .effects import Score
 from .live_scores import LiveResults, LiveRow, answer_said, of_the_machine
-from .results import made_by
-from .score import BY_RULE, KINDS
+from .score import BY_RULE
 from .simple_answers import SimpleAnswer, simple_answers
-from .tables import cell
 
-NONE = "none"
-SHOWN = (
-    *("verdict", "cause", "state", "factor", "share", "remedy", "false_alarm", "harm", "in_budget", "hung"),
-    *BY_RULE.values(),
-)
 OVER, WITHIN = 1.1, 2.0
 """Of a budget, what is still kept; of an effect, the factor by which a gap may differ."""
 
@@ -151,7 +141,7 @@ def _unanswered(why: str) -> dict[str, Score]:
     return dict.fromkeys(("verdict", "cause", "remedy"), _mark(False, why))
 
 
-def _material(truth: ProgramTruth) -> list[InsertedMechanism]:
+def material(truth: ProgramTruth) -> list[InsertedMechanism]:
     """Those that have to be found, what makes most of the variance first."""
     return sorted((one for one in truth.inserted if not truth.faint(one)), key=lambda one: -one.variance)
 
@@ -166,13 +156,13 @@ def _state_right(truth: ProgramTruth, verdict: Verdict, claimed: Sequence[Locate
 
 def _state_named(truth: ProgramTruth, state: TimeState | None, factor: str) -> Score:
     """Judge the state that is named first; without one, where the factor that is named acts."""
-    right = _right_states(_material(truth) or truth.inserted)
+    right = _right_states(material(truth) or truth.inserted)
     if state:
         return _mark(state in right, f"{state} is claimed first.")
     if factor:
         acts = load().factors[factor].acts_on if factor in load().factors else ()
         return _mark({*acts} & right, f"{factor} is claimed, and no state.")
-    return _mark(not _material(truth), "No state is claimed.")
+    return _mark(not material(truth), "No state is claimed.")
 
 
 def _factor_right(truth: ProgramTruth, answer: ContestAnswer) -> Score:
@@ -183,7 +173,7 @@ def _factor_named(truth: ProgramTruth, named: str) -> Score:
     right = {factor for one in truth.inserted for factor in one.factors}
     if named:
         return _mark(named in right, f"{named} is claimed first; right: {', '.join(right)}.")
-    return _mark(all(one.unseen for one in _material(truth)), "No factor is claimed.")
+    return _mark(all(one.unseen for one in material(truth)), "No factor is claimed.")
 
 
 def _simply_right(truth: ProgramTruth, answer: SimpleAnswer) -> Score:
@@ -196,7 +186,7 @@ def _simply_right(truth: ProgramTruth, answer: SimpleAnswer) -> Score:
 
 def _share_right(truth: ProgramTruth, claimed: Sequence[Located]) -> Score:
     """Compare the gap in the states of the largest mechanism with its effect, half of it where that is drawn evenly."""
-    main = next(iter(_material(truth)), None)
+    main = next(iter(material(truth)), None)
     gap = sum(one.gap_ms for one in claimed if main and one.state in _right_states([main]))
     if main is None or gap <= 0:
         return Score(value=None, reason="No state that is right is claimed.")
@@ -207,7 +197,7 @@ def _share_right(truth: ProgramTruth, claimed: Sequence[Located]) -> Score:
 def _remedy_right(truth: ProgramTruth, answer: ContestAnswer) -> bool:
     if answer.mitigation:
         return any(answer.mitigation in one.remedies for one in truth.inserted)
-    return not any(applicable(remedy) for one in _material(truth) for remedy in one.remedies)
+    return not any(applicable(remedy) for one in material(truth) for remedy in one.remedies)
 
 
 def _harmful(truth: ProgramTruth, answer: ContestAnswer) -> bool:
@@ -232,7 +222,7 @@ def _lost(truth: ProgramTruth, verdict: Verdict | None, claimed: Sequence[Locate
     if not truth.inserted:
         return "claimed of a null"
     if not scores["state"].value:
-        if any(one.state in _right_states(_material(truth)) for one in claimed):
+        if any(one.state in _right_states(material(truth)) for one in claimed):
             return "ranked too low"
         return "not measured or not material" if not claimed else "another state is claimed"
     if not scores["factor"].value:
@@ -266,55 +256,6 @@ def _paragraph(row: RandomRow, claimed: Sequence[Located], said: dict[str, Any])
         f"The program: {' and '.join(causes) or 'a null'}. Said: {said.get('headline', row.answer.ended)} "
         f"Seen: {'; '.join(seen) or 'no state'}. Lost: {row.why}. {row.run_dir}"
     )
-
-
-def random_document(results: RandomResults) -> Document:
-    """Give the tables, what they come to, and a paragraph on each miss."""
-    scores = results.summary.scores
-    done = [row for row in results.rows if not row.skipped]
-    shown = [name for name in SHOWN if name in scores]
-    return Document(
-        "Programs made at random, diagnosed",
-        "random evaluation",
-        (
-            made_by(results),
-            f"The machine: {results.machine}. Seed {results.seed}, budget {results.budget_s:g} s.",
-            results.stopped,
-            Table(
-                ("program", "mechanism", "effect ms", "verdict", *(name for name in SHOWN[1:7]), "s"),
-                tuple(tuple(_cells(row)) for row in results.rows),
-            ),
-            Table(
-                ("score", "right", "of"),
-                tuple((name, cell(name, scores[name], 0), str(scores[name].n)) for name in shown),
-                "With Wilson's 95 % intervals over programs.",
-            ),
-            Table(("state", "claimed first", "programs"), tuple(_confusion(done)), "States, of programs with one."),
-            Listing(tuple(row.paragraph for row in done if row.paragraph)),
-            Listing(tuple(f"{row.case}: not run: {row.why}" for row in results.rows if row.skipped)),
-            Facts(tuple((name, KINDS[name].words) for name in shown)),
-        ),
-    )
-
-
-def _cells(row: RandomRow) -> Iterator[str]:
-    yield row.case
-    yield " + ".join(one.key for one in row.truth.inserted) or row.truth.kind
-    yield " + ".join(number(one.effect_ms, 3) for one in row.truth.inserted) or ABSENT
-    yield row.answer.verdict or NONE
-    for name in SHOWN[1:7]:
-        value = row.value(name)
-        yield ABSENT if value is None else "yes" if value else "no"
-    yield f"{row.seconds:.0f}"
-
-
-def _confusion(rows: Sequence[RandomRow]) -> Iterator[tuple[str, str, str]]:
-    """Count, for the state that a mechanism is first said to take its time in, which one is claimed first."""
-    pairs = Counter(
-        (main[0].states[0], next(iter(row.said_states), NONE)) for row in rows if (main := _material(row.truth))
-    )
-    for (true, said), times in sorted(pairs.items()):
-        yield true, said, str(times)
 
 
 def _mark(right: object, reason: str) -> Score:

@@ -89,12 +89,7 @@ class SplitRuns:
 
 
 def split_runs(
-    table: RunTable,
-    layer: str,
-    subject: Subject,
-    condition: str = BASELINE,
-    without: str = "",
-    told: SlowRuns | None = None,
+    table: RunTable, layer: str, subject: Subject, without: str = "", told: SlowRuns | None = None
 ) -> SplitRuns | None:
     """Read what a layer has split, in runs `without` another one; None where it has split nothing.
 
@@ -104,24 +99,23 @@ def split_runs(
     names = [state.value for state in MEASURED if f"{layer}.{state}_ms" in table.names]
     if not names:
         return None
-    columns = np.array([table.column(f"{layer}.{name}_ms", condition) for name in names])
-    region = table.text(f"{layer}.region", condition) if f"{layer}.region" in table.names else [None] * len(columns.T)
+    columns = np.array([table.column(f"{layer}.{name}_ms", BASELINE) for name in names])
+    region = table.text(f"{layer}.region", BASELINE) if f"{layer}.region" in table.names else [None] * len(columns.T)
     found = [read_cell(FoundBy, cell or FoundBy.RUN, "region") for cell in region]
-    wall = 1e3 * table.column("wall_s", condition)
-    on = [(layers or "").split("+") for layers in table.text("layers", condition)]
+    wall = 1e3 * table.column("wall_s", BASELINE)
+    on = [(layers or "").split("+") for layers in table.text("layers", BASELINE)]
     split = np.isfinite(columns).all(axis=0) & np.array([without not in layers for layers in on])
     kept = _alike(split, found, part=subject.metric is not None)
     if not kept.any():
         return None
     by = Counter(one for one, keep in zip(found, kept, strict=True) if keep).most_common(1)[0][0]
-    outcome = table.column("outcome", condition)
-    outcome_ms = ms_each * outcome
-    time = wall if by in WHOLE else columns.sum(axis=0) if by in BETWEEN_MARKS else outcome_ms
+    outcome = table.column("outcome", BASELINE)
+    time = wall if by in WHOLE else columns.sum(axis=0) if by in BETWEEN_MARKS else ms_each * outcome
     if by in BETWEEN_MARKS and ms_each:
-        kept = _around(time, outcome_ms, kept)
+        kept = _around(time, ms_each * outcome, kept)
 
     def cells(name: str) -> list[str]:
-        texts = table.text(f"{layer}.{name}", condition) if f"{layer}.{name}" in table.names else []
+        texts = table.text(f"{layer}.{name}", BASELINE) if f"{layer}.{name}" in table.names else []
         return [text or "" for text, keep in zip(texts, kept, strict=False) if keep]
 
     opened = with_lasting_names(tuple(read_cell(OpenedRun.read, one, "opened") for one in cells("opened")))
@@ -130,13 +124,12 @@ def split_runs(
     states = {**divided, **states}
     seen = {name: values for name, values in states.items() if values.any()}
     tried = sum(layer in layers and without not in layers for layers in on)
-    stands = follows(time[kept], outcome_ms[kept]) if ms_each else goes_with(time[kept], outcome[kept])
-    fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or stands
+    fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or _stands(time[kept], outcome[kept], ms_each)
     shared = tuple(read_cell(LineSamples.read, one, "lines") for one in lines) if all(lines := cells("lines")) else ()
-    counts = {name: table.column(name, condition)[kept] for name in _events(table)}
+    counts = {name: table.column(name, BASELINE)[kept] for name in _events(table)}
     events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
     left_out, lanes = int(tried - kept.sum()), tuple(cells("lanes"))
-    order = tuple(table.column("order", condition)[kept].astype(int).tolist())
+    order = tuple(table.column("order", BASELINE)[kept].astype(int).tolist())
     told = told and SlowRuns(told.slow[kept], told.how)
     return SplitRuns(time[kept], seen, opened, by, fits, left_out, lanes, shared, order, events, told)
 
@@ -189,6 +182,11 @@ def _around(between_ms: FloatArray, outcome_ms: FloatArray, kept: BoolArray) -> 
     most = np.maximum(MARKS_NEAR_NS / 1e6, MARKS_NEAR * outcome_ms)
     near: BoolArray = kept & (np.abs(between_ms - outcome_ms) <= most)
     return near if near.sum() >= (1 - MOST_WITHOUT) * kept.sum() else kept
+
+
+def _stands(time_ms: FloatArray, outcome: FloatArray, ms_each: float) -> bool:
+    """Tell whether what is split stands for a metric; `ms_each` is 0 where that is no time."""
+    return follows(time_ms, ms_each * outcome) if ms_each else goes_with(time_ms, outcome)
 
 
 def follows(whole_ms: FloatArray, timed_ms: FloatArray) -> bool:

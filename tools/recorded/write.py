@@ -164,7 +164,7 @@ def write(recorded: RecordedRuns, path: Path, *, fresh: bool = False) -> tuple[P
     same table again; CSV too, but for words such as NA, which become missing. Raises VgoError for another ending and
     for what cannot be written.
     """
-    writer = write_sharp if path.is_dir() or not path.suffix else _WRITERS.get(path.suffix)
+    writer = write_sharp if path.is_dir() or not path.suffix else WRITERS.get(path.suffix)
     if writer is None:
         raise VgoError(
             f"{path} has no known ending: name it *.parquet or *.csv (of runs with a ledger also *.html, *.json or "
@@ -209,4 +209,4 @@ def _mapping(meanings: Meanings) -> str:
     return f"{SIDECAR_BEGINS}; vgo-agent reads it by itself.\n{body}"
 
 
-_WRITERS: dict[str, Callable[[RecordedRuns, Path], tuple[Path, ...]]] = {".parquet": _parquet, ".csv": _csv}
+WRITERS: dict[str, Callable[[RecordedRuns, Path], tuple[Path, ...]]] = {".parquet": _parquet, ".csv": _csv}
