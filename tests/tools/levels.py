@@ -4,5 +4,5 @@ from scipy.stats import binom
 
 
 def most(draws: int, level: float) -> int:
-    """Say how many of so many draws may show what has a chance of `level`: more come by luck once in 250 at most."""
-    return int(binom.isf(1 / 250, draws, level))
+    """Say how many of so many draws may show what has a chance of `level`: more come by luck once in 100 at most."""
+    return int(binom.isf(1 / 100, draws, level))

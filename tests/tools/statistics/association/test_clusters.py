@@ -47,7 +47,7 @@ def test_indicators_of_one_setting_are_one_cluster_with_its_name() -> None:
     assert found.name == "host" and found.members == ("c0", "c1", "c2") and found.speaker in found.members
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 10_000))
 def test_clusters_are_those_of_average_linkage_over_all_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)
