@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 SERVER = """
-import importlib, json, os, sys
+import atexit, gc, importlib, json, os, sys, threading
 for name in sys.argv[1:]:
     importlib.import_module(name)
+gc.freeze()
 for line in sys.stdin:
     asked = json.loads(line)
     child = os.fork()
@@ -28,6 +29,12 @@ for number, path in enumerate((os.devnull, asked["out"], asked["error"])):
 os.environ.update(asked["environment"])
 sys.argv = ["-c", *asked["words"]]
 exec(compile(asked["code"], "<code>", "exec"), {"__name__": "__main__"})
+# As at its end, but for taking all modules apart, which takes longer than most code.
+threading._shutdown()
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(0)
 """
 
 
