@@ -8,17 +8,13 @@ import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib.util import resolve_name
-from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).parents[1]
-ROOMS = ("agent", "tools", "layers", "knowledge", "evals")
+from .sources import ROOT, parsed
 
 
-def imported(file: Path, package: str) -> Iterator[str]:
+def imported(tree: ast.Module, package: str) -> Iterator[str]:
     """Name what a module imports, anywhere in it; what is imported from a package may be a module or a name."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -27,25 +23,24 @@ def imported(file: Path, package: str) -> Iterator[str]:
 
 
 def test_no_modules_import_each_other() -> None:
-    files = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    parts = {file: ("vgo_agent", *file.relative_to(ROOT).with_suffix("").parts) for file in files}
+    parts = {file: ("vgo_agent", *file.relative_to(ROOT).with_suffix("").parts) for file in parsed()}
     modules = {".".join(part).removesuffix(".__init__"): file for file, part in parts.items()}
     graph: dict[str, set[str]] = {}
     for module, file in modules.items():
-        names = imported(file, ".".join(parts[file][:-1]))
+        names = imported(parsed()[file], ".".join(parts[file][:-1]))
         found = {name if name in modules else name.rpartition(".")[0] for name in names}
         graph[module] = found & modules.keys() - {module}
     assert sum(map(len, graph.values())) > len(graph)
     TopologicalSorter(graph).prepare()  # CycleError names the modules of a circle
 
 
-@pytest.mark.parametrize(
-    ("modules", "spared"),
-    [
-        ("vgo_agent.agent.step, vgo_agent.agent.report.step", "matplotlib polars scipy.optimize scipy.cluster"),
-        ("vgo_agent.agent.save, vgo_agent.agent.report.diagnosis", "matplotlib"),
-    ],
-)
-def test_an_answer_in_words_loads_nothing_that_draws_or_that_few_need(modules: str, spared: str) -> None:
-    check = f"import sys, {modules}; assert not {{*sys.modules}} & {{*{spared.split()}}}"
-    subprocess.run([sys.executable, "-c", check], check=True)
+SPARED = {
+    "vgo_agent.agent.step, vgo_agent.agent.report.step": "matplotlib polars scipy.optimize scipy.cluster",
+    "vgo_agent.agent.save, vgo_agent.agent.report.diagnosis": "matplotlib",
+}
+"""Modules, and what is not loaded with them, nor with those before them."""
+
+
+def test_an_answer_in_words_loads_nothing_that_draws_or_that_few_need() -> None:
+    lines = [f"import {names}\nassert not {{*sys.modules}} & {{*{spared.split()}}}" for names, spared in SPARED.items()]
+    subprocess.run([sys.executable, "-c", "\n".join(["import sys", *lines])], check=True)

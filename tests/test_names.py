@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-ROOMS = ("agent", "tools", "layers", "knowledge", "evals")
+from .sources import ROOT, parsed, sources
+
 RIDDLES = "Asked Wanted Wish Told Here There Place Piece Turn Take Treated Walk told one found"
 
 ALIAS = re.compile("[A-Z][A-Za-z]*[a-z][A-Za-z]*")
@@ -21,8 +20,7 @@ Texts Way Where Words
 
 
 def test_public_names_are_unique_and_say_what_they_name() -> None:
-    files = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
-    top = [node for file in files for node in ast.parse(file.read_text()).body]
+    top = [node for tree in parsed().values() for node in tree.body]
     classes = Counter(node.name for node in top if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
     functions = {node.name for node in top if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     assigned = [
@@ -38,6 +36,5 @@ READS = re.compile(r"\.read\([A-Z]\w*Result\b|\bcall\.read\(|\.(succeeded|latest
 
 
 def test_only_findings_reads_what_calls_have_given() -> None:
-    files = (file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py")))
-    reading = [str(file.relative_to(ROOT)) for file in files if READS.search(file.read_text())]
+    reading = [str(file.relative_to(ROOT)) for file, text in sources().items() if READS.search(text)]
     assert reading == ["tools/findings.py"]

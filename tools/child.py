@@ -188,7 +188,10 @@ def serve(methods: Mapping[str, Method], refusals: tuple[type[Exception], ...], 
 
 
 def _lines(idle_s: float | None) -> Iterator[bytes]:
-    kept = b""
+    begun = bytearray()
     while _readable(0, idle_s) and (read := os.read(0, 1 << 20)):
-        *lines, kept = (kept + read).split(b"\n")
-        yield from lines
+        *ends, rest = read.split(b"\n")
+        for end in ends:
+            yield bytes(begun + end)
+            begun.clear()
+        begun += rest

@@ -9,6 +9,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Iterable
+from functools import cache
 from glob import glob
 from importlib import metadata
 from pathlib import Path
@@ -270,6 +271,7 @@ def _absent(root: Path) -> dict[str, str]:
     return absent
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return metadata.version(name)

@@ -44,7 +44,7 @@ def upwards(top: Path, path: str) -> list[Path]:
     group = Path(os.path.normpath(f"{top}/{path}"))
     if not (group.is_relative_to(top) and group.is_dir()):
         return [top]
-    return [group, *(parent for parent in group.parents if parent.is_relative_to(top))]
+    return [group, *group.parents[: len(group.parts) - len(top.parts)]]
 
 
 def numbers(said: bytes) -> dict[str, float]:

@@ -16,6 +16,8 @@ from vgo_agent.knowledge.consistency import problems
 from vgo_agent.knowledge.loader import check, load
 from vgo_agent.knowledge.schema import KnownFactor
 
+from ..examples import examples
+
 
 class Plant(NamedTuple):
     """Replace `old` by `new` in a file; `check` must say `said`."""
@@ -185,7 +187,7 @@ NAMES = ["".join(letters) for size in range(7) for letters in product("ab", repe
 SIGNALS = st.text("ab*", min_size=1, max_size=3)
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(derandomize=True, deadline=None, max_examples=examples(3))
 @given(one=SIGNALS, other=SIGNALS)
 def test_two_factors_tie_exactly_when_a_column_could_be_named_by_both(one: str, other: str) -> None:
     factors = {

@@ -121,7 +121,7 @@ def test_a_question_without_a_telling_word_finds_nothing(index: Index, question:
     assert index.search(question) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(question=QUESTIONS.map(" ".join), limit=st.integers(1, 20))
 def test_fewer_answers_are_the_first_of_more(index: Index, question: str, limit: int) -> None:
     everything = index.search(question, limit=1000)
@@ -129,7 +129,7 @@ def test_fewer_answers_are_the_first_of_more(index: Index, question: str, limit:
     assert [p.score for p in everything] == sorted((p.score for p in everything), reverse=True)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(question=QUESTIONS, data=st.data())
 def test_the_order_of_the_words_does_not_matter(index: Index, question: list[str], data: st.DataObject) -> None:
     other = data.draw(st.permutations(question))
@@ -180,7 +180,7 @@ def test_only_the_start_of_a_very_long_question_is_read(index: Index) -> None:
     assert keys(index, start + "fsync " * 100_000) == keys(index, start)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(deadline=None)
 @given(question=st.one_of(st.text(max_size=200), st.binary(max_size=200).map(lambda raw: raw.decode("latin-1"))))
 def test_any_text_is_answered(index: Index, question: str) -> None:
     assert len(index.search(question)) <= 5

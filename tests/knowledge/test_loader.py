@@ -149,7 +149,7 @@ def test_a_folder_without_knowledge_is_refused_with_the_cure(tmp_path: Path) -> 
         load(tmp_path)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(data=st.data())
 def test_the_digest_changes_exactly_when_a_byte_does(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -24,7 +24,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(texts=TEXTS, question=st.text("abcdefgh ", max_size=20))
 def test_products_of_a_question_with_all_texts_are_those_of_scikit_learn(texts: list[str], question: str) -> None:
     theirs = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)

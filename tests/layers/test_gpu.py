@@ -1,10 +1,10 @@
 """The layer `gpu` asks the real nvidia-ml-py, behind which stands a driver's library that a test made."""
 
 import json
-import os
+import re
 import shutil
 import subprocess
-import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,8 @@ import pytest
 from vgo_agent.layers.loader import load_layer, open_probe
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
+
+from ..forking import forking
 
 pytest.importorskip("pynvml", reason="the Python package nvidia-ml-py is not installed")
 if shutil.which("gcc") is None:
@@ -97,8 +99,19 @@ def libraries(tmp_path_factory):
     return folders
 
 
+@pytest.fixture(scope="module")
+def drivers(libraries):
+    """Start what forks processes that see the library of each driver."""
+    modules = re.findall(r"^from (vgo_agent\S+)", PROGRAM, re.MULTILINE)
+    with ExitStack() as open_:
+        yield {
+            kind: open_.enter_context(forking(modules, {"LD_LIBRARY_PATH": str(folder)}))
+            for kind, folder in libraries.items()
+        }
+
+
 @pytest.fixture
-def gpus(libraries, tmp_path):
+def gpus(drivers, tmp_path):
     """Return what runs commands beside GPUs: each of them may put another state in force with `cp`."""
 
     def run(states, commands, driver="new", parameters=None, library=()):
@@ -107,18 +120,10 @@ def gpus(libraries, tmp_path):
             lines += [f"{number} {key} {value}" for number, card in enumerate(cards) for key, value in card.items()]
             (tmp_path / name).write_text("\n".join(lines) + "\n")
         shutil.copy(tmp_path / next(iter(states)), tmp_path / "now")
-        environment = os.environ | {
-            "LD_LIBRARY_PATH": str(libraries[driver]),
-            "FAKE_NVML": str(tmp_path / "now"),
-            "HERE": str(tmp_path),
-        }
         asked = json.dumps({"commands": commands, "parameters": parameters or {}})
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, asked], env=environment, capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        return json.loads(done.stdout)
+        done = drivers[driver].run(tmp_path, PROGRAM, asked, FAKE_NVML=str(tmp_path / "now"), HERE=str(tmp_path))
+        assert (done.code, done.error) == (0, "")
+        return json.loads(done.out)
 
     return run
 

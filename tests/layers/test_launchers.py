@@ -83,7 +83,7 @@ def test_numactl_binds_cpus_and_memory() -> None:
     variables=st.dictionaries(NAME, WORD, max_size=3),
     place=st.sampled_from(["/", "/usr"]),
 )
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 def test_any_words_arrive_unchanged_through_the_shell_of_the_other_side(
     shell: str, words: list[str], variables: dict[str, str], place: str
 ) -> None:

@@ -18,6 +18,8 @@ from vgo_agent.layers.loader import (
 )
 from vgo_agent.layers.schema import Layer
 
+from ..examples import examples
+
 GOOD = """\
 key: small
 description: Two counters.
@@ -248,7 +250,7 @@ PATTERN = st.text("ab.*", max_size=6)
 
 
 @given(st.lists(st.text("ab.", max_size=4)), PATTERN, PATTERN)
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(3))
 def test_patterns_that_share_a_name_overlap(names, one, other):
     from fnmatch import fnmatchcase
 

@@ -85,6 +85,7 @@ def test_code_that_was_made_at_run_time_has_its_name():
     assert "counts down" in functions(sys.executable, "-S", "-c", MAKES_CODE)
 
 
+@pytest.mark.slow
 def test_a_function_of_node_has_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # it leaves a log there
     node = shutil.which("node")

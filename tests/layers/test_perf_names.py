@@ -29,7 +29,7 @@ from vgo_agent.layers.probes.perf_open import (
     packed,
 )
 
-law = settings(derandomize=True, deadline=None, max_examples=60)
+law = settings(derandomize=True, deadline=None)
 DEVICES = "sys/bus/event_source/devices"
 
 

@@ -25,6 +25,8 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.mitigation.owned_folder import stale_folders
 from vgo_agent.tools.subject import Subject
 
+from ..examples import examples
+
 SHOW = (sys.executable, "-IS", "-c", "import sys, os; print(repr(sys.argv[1:])); print(os.environ.get('SEEN'))")
 NUMBER = {"name": "it.value", "description": "A number.", "unit": "count"}
 WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
@@ -82,14 +84,14 @@ def test_the_program_gets_its_words_as_they_are(shape):
 
 
 @given(words=st.lists(WORD, max_size=4), value=WORD)
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(2))
 def test_no_shell_means_that_words_and_values_stay_within_their_words(words, value):
     one = layer(run="env SEEN=<$WHAT> $CMD $ARGS", parameters={"what": value})
     assert wrapped(one, ["/bin/x", *words]).argv == ("/usr/bin/env", f"SEEN=<{value}>", "/bin/x", *words)
 
 
 @given(words=st.lists(WORD, max_size=3), value=WORD)
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True, deadline=None)
 def test_a_shell_gives_the_program_its_words_too(words, value):
     one = layer(run='SEEN="<$WHAT>" $CMD $ARGS', shell=True, parameters={"what": value})
     run, _, _ = ran(one, [*SHOW, *words])

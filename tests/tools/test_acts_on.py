@@ -1,6 +1,7 @@
 """A mitigation is tried where it can shorten a state of the time that matters, those that could give most first."""
 
 import dataclasses
+from functools import cache
 
 import pytest
 
@@ -19,11 +20,13 @@ from ..agent.report.conftest import invisible, mitigated, unmitigated
 from .ledger.test_plausible import ledger
 
 KNOWN = load()
+usual, bare = cache(mitigated), cache(unmitigated)
+"""What nobody changes is made once."""
 
 
 def ranked(made=None, **more_ms):
     """The case after a ranking with a ledger of runs that are slow by so much in each state."""
-    made = made or mitigated()
+    made = made or usual()
     told = ledger(**more_ms).model_dump(mode="json")
     calls = [
         dataclasses.replace(call, result={**(call.result or {}), "ledger": told})
@@ -106,9 +109,9 @@ def parts(case):
 
 
 def test_a_state_whose_milliseconds_are_known_comes_before_a_factor_of_which_they_are_not():
-    asleep, moved = parts(ranked(unmitigated(), sleep=20.0))
+    asleep, moved = parts(ranked(bare(), sleep=20.0))
     assert isinstance(asleep, Located) and isinstance(moved, Found) and not moved.held
-    moved, asleep = parts(ranked(unmitigated(), cpu_move=12.0, sleep=20.0))
+    moved, asleep = parts(ranked(bare(), cpu_move=12.0, sleep=20.0))
     assert isinstance(moved, Found) and moved.held and isinstance(asleep, Located)
 
 

@@ -17,7 +17,7 @@ from vgo_agent.tools.claim import Arms, Claim, Names, TooFew, claim, claims, sen
 from vgo_agent.tools.statistics.ratio_test import EXCHANGES, FEWEST
 from vgo_agent.tools.statistics.values import LARGEST, number
 
-law = settings(derandomize=True, deadline=None, max_examples=60)
+law = settings(derandomize=True, deadline=None)
 MEASURES = ("spread", "sd", "relative spread", "cv", "mean")
 numbers = st.integers(1, 10_000).map(lambda n: n / 64)
 """Steps of a clock, so that ties and runs without any deviation occur, and doubling loses no digit."""

@@ -9,6 +9,8 @@ from vgo_agent.tools.claim import Claim, TooFew
 from vgo_agent.tools.distortion import distortion, gap_of, only_in, other_behaviour, with_their_parts
 from vgo_agent.tools.execution.said import SAID, without_numbers
 
+from ..examples import examples
+
 
 def judged(bare, runs, gap, layers=("process", "strace"), sets=2):
     return distortion(layers, list(bare), list(runs), gap, sets=sets, seed=1)
@@ -56,7 +58,7 @@ def test_too_few_bare_runs_say_nothing():
     assert isinstance(few.mean, TooFew) and few.set_aside == ""
 
 
-@settings(derandomize=True, deadline=None, max_examples=10)
+@settings(derandomize=True, deadline=None, max_examples=examples(0.2))
 @given(st.floats(1e-3, 1e3), st.integers(0, 50))
 def test_the_unit_changes_no_verdict(unit, seed):
     bare, runs = bimodal(seed, 30), bimodal(seed + 1, 30) + 0.2
@@ -109,7 +111,7 @@ def test_failures_that_looking_hides_set_a_layer_aside_too():
     assert other_behaviour(rows([None, set()] * 10), rows([None, set()] * 15), 1) == ""
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True, deadline=None)
 @given(st.integers(0, 1000), st.integers(2, 12), st.integers(10, 40))
 def test_programs_that_print_at_random_are_blamed_no_more_often_than_alpha(seed, words, lines):
     rng, alpha, blamed, trials = np.random.default_rng(seed), 0.05, 0, 40

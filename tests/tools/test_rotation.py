@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vgo_agent.tools.experiment.schedules import BARE, LEAST_BARE, layer_sets, rotated
 
 LAYERS = st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=8, unique=True)
-law = settings(derandomize=True, deadline=None, max_examples=60)
+law = settings(derandomize=True, deadline=None)
 
 
 @law

@@ -21,7 +21,7 @@ def cells(seed: int, count: int, ratio: float, apart: float = 0.3, runs: int = 4
 
 
 @given(seeds, st.integers(6, 20), st.floats(0.2, 5))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 def test_the_interval_is_the_inverted_test_and_swapped_arms_invert_it(seed: int, count: int, ratio: float) -> None:
     arms = cells(seed, count, ratio)
     together = stratified(arms).together
@@ -33,6 +33,7 @@ def test_the_interval_is_the_inverted_test_and_swapped_arms_invert_it(seed: int,
     assert (swapped.low, swapped.high) == pytest.approx((1 / together.high, 1 / together.low))
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("count", [6, 10, 16])
 @pytest.mark.parametrize("law", ["normal", "laplace", "uniform"])
 def test_where_cells_differ_to_both_sides_alike_few_samples_claim_anything(count: int, law: str) -> None:

@@ -144,14 +144,17 @@ def _intervals(
     worse: FloatArray, beyond: FloatArray, r: FloatArray, alpha: float, random: np.random.Generator
 ) -> tuple[IntervalEstimate, ...]:
     """Square the ends of r +- SE on Fisher's scale, the SE from resampled runs."""
-    runs = len(worse)
-    drawn = []
-    for _ in range(RESAMPLES):
-        take = random.integers(0, runs, runs)
-        one, many = worse[take, 0] - worse[take, 0].mean(), beyond[take] - beyond[take].mean(axis=0)
-        scale = np.linalg.norm(one) * np.linalg.norm(many, axis=0)
-        drawn.append(np.divide(one @ many, scale, out=np.zeros_like(scale), where=scale > 0))
-    fisher = np.arctanh(np.clip(np.array(drawn), -0.999999, 0.999999))
+    runs, ranks = beyond.shape
+    drawn = np.empty((RESAMPLES, ranks))
+    step = max(1, _ROOM // beyond.size)
+    for start in range(0, RESAMPLES, step):
+        take = random.integers(0, runs, (min(step, RESAMPLES - start), runs))
+        one, many = worse[take], beyond[take]
+        one, many = one - one.mean(axis=1, keepdims=True), many - many.mean(axis=1, keepdims=True)
+        scale = np.linalg.norm(one, axis=1) * np.linalg.norm(many, axis=1)
+        product = np.einsum("cto,ctr->cr", one, many)
+        drawn[start : start + len(take)] = np.divide(product, scale, out=np.zeros_like(scale), where=scale > 0)
+    fisher = np.arctanh(np.clip(drawn, -0.999999, 0.999999))
     reach = ndtri(1 - alpha / 2) * fisher.std(axis=0, ddof=1)
     middle = np.arctanh(np.clip(r, -0.999999, 0.999999))
     low, high = (np.maximum(np.tanh(middle + sign * reach), 0.0) ** 2 for sign in (-1, 1))

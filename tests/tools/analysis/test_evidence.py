@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.analysis.analysis import evidence, mixed
 
-steady = settings(max_examples=40, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 
 
 def column(values: object) -> np.ndarray:

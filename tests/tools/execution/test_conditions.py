@@ -153,7 +153,7 @@ POSSIBLE: dict[str, Any] = {
 
 
 @given(asked=st.sets(st.sampled_from(sorted(POSSIBLE))), starts=st.booleans())
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_asked_the_harness_stays_as_it_was(spawner, asked, starts):
     before = own_state()
     launch = Launch(("/bin/true" if starts else "/nowhere/true",), **{name: POSSIBLE[name] for name in asked})

@@ -298,7 +298,7 @@ WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 
 
 @given(words=st.lists(WORD, max_size=4), order=st.permutations(["outer", "inner"]), value=WORD)
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_words_arrive_through_any_wrappers(
     bench: Callable[..., Bench],
     layers: Callable[[str, str], str],

@@ -25,6 +25,8 @@ from vgo_agent.tools.experiment.race import Elimination, Race
 from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat, Rotation
 from vgo_agent.tools.row import BASELINE, Row
 
+from ...examples import examples
+
 KEYS = (BASELINE, "a", "b", "c")
 SCALES = {BASELINE: 1.0, "a": 0.1, "b": 1.0, "c": 5.0}
 BREAKS = "b"
@@ -118,7 +120,7 @@ def made(schedule: Schedule, journal: RowsInMemory, bench: Script, stop: Stop = 
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-@settings(deadline=None, max_examples=3)
+@settings(deadline=None, max_examples=examples(0.05))
 @given(size=st.integers(1, 24), seed=st.integers(0, 99))
 @example(size=22, seed=1)
 def test_killed_after_any_row_it_goes_on_to_the_same_table(name: str, size: int, seed: int) -> None:
@@ -144,7 +146,7 @@ def test_a_pair_torn_by_a_kill_is_made_again_whole_and_one_torn_by_the_budget_st
     assert len(journal.rows) == 20
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.sets(st.sampled_from(KEYS), min_size=1), st.sets(st.sampled_from(KEYS), min_size=1), st.integers(0, 20))
 @example({BASELINE, "a"}, {BASELINE, "c"}, 8)
 @example({BASELINE, "a"}, set(KEYS), 8)
@@ -234,7 +236,7 @@ class Hosts:
             series.log.append(row(series.rows, key, block.pair(place)))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(
     st.sampled_from(["complete", "pairs", "blocks", "repeat"]),
     st.integers(1, 12),

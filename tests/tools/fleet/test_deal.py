@@ -18,7 +18,7 @@ def blocks_of(count: int) -> list[Block]:
     return [Block(pair, ("baseline", "other")) for pair in range(count)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     count=some.integers(0, 60),
     hosts=some.integers(1, 4),
@@ -43,7 +43,7 @@ def test_every_block_is_made_once_whatever_is_lost(count, hosts, most, seed, los
     assert made == Counter(blocks_of(count))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(hosts=some.integers(2, 4), most=some.integers(1, 9), seed=some.integers(0, 1000))
 def test_no_host_is_ahead_of_another_by_more_than_a_message(hosts, most, seed):
     chance = random.Random(seed)

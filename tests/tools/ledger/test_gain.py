@@ -61,7 +61,7 @@ def steadied(seed=3, own_ms=30.0, others_ms=1.0):
     return {CPU: arms(100, own_ms), QUEUE: arms(5, others_ms)}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(10, 41), st.integers(1, 3))
 def test_parts_of_states_add_up_to_the_mean_absolute_deviation(seed, runs, hosts):
     chance = np.random.default_rng(seed)

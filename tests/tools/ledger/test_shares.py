@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vgo_agent.tools.ledger.shares import shares
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(10, 60), st.integers(1, 6))
 def test_shares_add_up_to_one_and_gaps_to_the_gap(seed, runs, states):
     chance = np.random.default_rng(seed)

@@ -21,7 +21,7 @@ NAMES = tuple(f"cpu-{letter}" for letter in "abcdefgh")
 Rates = dict[str, list[float]]
 positive = st.floats(1e-3, 1e6)
 rates = st.dictionaries(st.sampled_from(NAMES), st.lists(positive, min_size=1, max_size=5), min_size=1)
-seldom = settings(max_examples=25, deadline=None)
+seldom = settings(deadline=None)
 
 
 def paired(draw: st.DrawFn) -> tuple[Rates, Rates]:

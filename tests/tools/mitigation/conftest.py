@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +38,7 @@ WATCHED = (
     "/proc/sys/kernel/nmi_watchdog",
 )
 
+INPUT = random.Random(1).randbytes(1 << 20)
 # Says who it is, fills 32 MB on the heap, and stays so that it can be looked at: some seconds, or until a file exists.
 PROGRAM = """\
 import os, sys, time
@@ -81,9 +83,10 @@ def subject(tmp_path: Path) -> Subject:
     work = tmp_path / "work directory"
     work.mkdir()
     (work / "program.py").write_text(PROGRAM)
-    (work / "input.dat").write_bytes(os.urandom(1 << 20))
-    # On the disk, so that it can be evicted from the page cache.
-    os.sync()
+    with (work / "input.dat").open("wb") as file:
+        file.write(INPUT)
+        # On the disk, so that it can be evicted from the page cache.
+        os.fsync(file.fileno())
     command = (sys.executable, "program.py", str(tmp_path / "pid"), "0.08", "input.dat")
     return Subject(command=command, argv=command, directory=str(work), inputs=(str(work / "input.dat"),))
 

@@ -13,6 +13,7 @@ import pytest
 STORM = Path(__file__).parents[3] / "benchmarks/crash_storm.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="kernel settings can be written by root only")
 def test_kills_at_random_moments_leave_no_setting_changed_and_no_broken_journal() -> None:
     ended = subprocess.run([sys.executable, STORM, "--kills", "12", "--seed", "7"], capture_output=True, text=True)

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from vgo_agent.tools.mitigation.gpu_clocks import GpuClockHistory, Sample, gpu_k
 from vgo_agent.tools.mitigation.gpu_values import gpu_values, untold, visible
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.permanent_system import gpu_commands
+
+from ...forking import Forking, forking
 
 SOURCE = Path(__file__).parents[2] / "layers/nvml/fake_nvml.c"
 CARD = {
@@ -104,36 +106,31 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def started(library: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    """What starts Python code beside GPUs."""
+@pytest.fixture(scope="module")
+def beside_gpus(library: Path) -> Iterator[Forking]:
+    """What forks processes that see the library of the driver."""
+    modules = re.findall(r"^from (vgo_agent\S+)", BEGINNING, re.MULTILINE)
+    with forking([*modules, "pynvml", "vgo_agent.tools.mitigation.engine"], {"LD_LIBRARY_PATH": str(library)}) as forks:
+        yield forks
 
-    def start(code: str, cards: tuple[dict[str, Any], ...] = (CARD,)) -> subprocess.Popen[str]:
-        lines = [f"- count {len(cards)}"]
-        lines += [f"{number} {key} {value}" for number, card in enumerate(cards) for key, value in card.items()]
-        (tmp_path / "now").write_text("\n".join(lines) + "\n")
-        environment = os.environ | {
-            "LD_LIBRARY_PATH": str(library),
-            "FAKE_NVML": str(tmp_path / "now"),
-            "VGO_AGENT_JOURNAL": str(tmp_path / "journal"),
-        }
-        (tmp_path / "journal").mkdir(exist_ok=True)
-        words = [sys.executable, "-c", BEGINNING + code]
-        return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    return start
+def machine_with(folder: Path, cards: tuple[dict[str, Any], ...] = (CARD,)) -> dict[str, str]:
+    """Write down what the GPUs are; give the variables by which the library finds it."""
+    lines = [f"- count {len(cards)}"]
+    lines += [f"{number} {key} {value}" for number, card in enumerate(cards) for key, value in card.items()]
+    (folder / "now").write_text("\n".join(lines) + "\n")
+    (folder / "journal").mkdir(exist_ok=True)
+    return {"FAKE_NVML": str(folder / "now"), "VGO_AGENT_JOURNAL": str(folder / "journal")}
 
 
 @pytest.fixture
-def run(started: Callable[..., subprocess.Popen[str]]) -> Run:
+def run(beside_gpus: Forking, tmp_path: Path) -> Run:
     """What runs Python code beside GPUs and gives what it told."""
 
     def to_its_end(code: str, *cards: dict[str, Any]) -> Any:
-        with started(code, cards or (CARD,)) as child:
-            out, error = child.communicate(timeout=300)
-        assert child.returncode == 0, error
-        assert error == ""
-        return json.loads(out)
+        ended = beside_gpus.run(tmp_path, BEGINNING + code, **machine_with(tmp_path, cards or (CARD,)))
+        assert (ended.code, ended.error) == (0, "")
+        return json.loads(ended.out)
 
     return to_its_end
 
@@ -358,9 +355,7 @@ tell([why, entries(), settings.told])
     assert told == [f"{A}/power_limit_mw: gone, so that there is nothing to put back"]
 
 
-def test_what_a_killed_agent_left_is_put_back(
-    started: Callable[..., subprocess.Popen[str]], run: Run, tmp_path: Path
-) -> None:
+def test_what_a_killed_agent_left_is_put_back(library: Path, run: Run, tmp_path: Path) -> None:
     action = {"persistence": True, "lock_clocks": "max", "lock_memory_clock": True, "fan_percent": 60}
     code = f"""
 with switchable({action}) as settings:
@@ -368,7 +363,9 @@ with switchable({action}) as settings:
     tell(cards())
     time.sleep(60)
 """
-    with started(code) as child:
+    words = [sys.executable, "-c", BEGINNING + code]
+    environment = os.environ | machine_with(tmp_path) | {"LD_LIBRARY_PATH": str(library)}
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         (during,) = json.loads(child.stdout.readline())
         child.send_signal(signal.SIGKILL)

@@ -28,7 +28,7 @@ def bracketed(draw: st.DrawFn) -> str:
 FILES = st.dictionaries(WORDS, PLAIN | bracketed(), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(FILES, st.data())
 def test_on_and_off_in_any_order_end_where_they_began(files: dict[str, str], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -99,6 +99,7 @@ def case(key: str, subject: Subject, request: pytest.FixtureRequest) -> Case:
 
 
 @EACH
+@pytest.mark.cells(16)
 def test_it_is_proved_on_a_real_child(case: Case, spawner: Spawner) -> None:
     evict(case.subject)
     with applied(case.mitigation, case.launch, case.subject, case.machine) as change:
@@ -108,6 +109,7 @@ def test_it_is_proved_on_a_real_child(case: Case, spawner: Spawner) -> None:
 
 
 @EACH
+@pytest.mark.cells(16)
 def test_the_same_program_without_it_does_not_pass(case: Case, spawner: Spawner, tmp_path: Path) -> None:
     if case.mitigation.verify.anon_huge_pages and case.machine.thp == "always":
         pytest.skip("huge pages are always on here, so that the program has them anyway")
@@ -121,6 +123,7 @@ def test_the_same_program_without_it_does_not_pass(case: Case, spawner: Spawner,
 
 
 @EACH
+@pytest.mark.cells(16)
 def test_its_command_line_gives_the_same_evidence(case: Case, tmp_path: Path) -> None:
     if doing(case).spawn.timer_slack_ns and not case.machine.root:
         pytest.skip("without root the kernel shows the timer slack to the process itself only")

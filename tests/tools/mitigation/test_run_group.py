@@ -27,6 +27,7 @@ from vgo_agent.tools.mitigation.verification import Watcher, promised, prove
 from vgo_agent.tools.subject import Subject
 
 from ...conftest import control_groups, groups_of_nobody
+from ..conftest import Draws
 
 HERE = places()
 v1 = pytest.mark.skipif(
@@ -139,7 +140,9 @@ def test_a_value_that_is_not_as_asked_does_not_pass(weighted: Mitigation, spawne
 
 
 @v1
-def test_a_run_that_ends_is_never_seen_in_another_group(weighted: Mitigation, spawner: Spawner, here: Machine) -> None:
+def test_a_run_that_ends_is_never_seen_in_another_group(
+    weighted: Mitigation, spawner: Spawner, here: Machine, draws: Draws
+) -> None:
     """It leaves its group before it is a zombie, and is then shown in the top one, with the values of that."""
     seen = set()
 
@@ -150,7 +153,7 @@ def test_a_run_that_ends_is_never_seen_in_another_group(weighted: Mitigation, sp
 
     # Long enough to be seen at all where other work delays whoever looks.
     with in_own_group(Launch(argv=("/bin/sleep", "0.005")), WEIGHTED, here) as launch:
-        for _ in range(600):
+        for _ in range(draws(150, 600)):
             spawner.run(launch, on_started=look)
     assert seen == {"cpu.shares 10240"}
 

@@ -57,6 +57,7 @@ def possible(mitigation: Mitigation, subject: Subject) -> Machine:
 
 @as_root
 @EACH
+@pytest.mark.cells(24)
 def test_a_known_setting_is_set_switched_and_put_back(
     key: str, subject: Subject, launch: Launch, journal_folder: Path
 ) -> None:
@@ -106,6 +107,7 @@ def resolved(key: str, subject: Subject) -> tuple[Mitigation, Machine, tuple[Ker
 
 @as_root
 @EACH
+@pytest.mark.cells(24)
 def test_the_command_line_of_a_setting_sets_it(key: str, subject: Subject, tmp_path: Path) -> None:
     mitigation, machine, knobs = resolved(key, subject)
     line = command_line(mitigation, subject, machine)
@@ -198,6 +200,7 @@ while True:
 
 @as_root
 @pytest.mark.parametrize("milliseconds", [0.2, 1, 2, 3, 5, 8, 13, 21])
+@pytest.mark.cells(2)
 def test_a_kill_at_any_moment_leaves_nothing_after_restore(
     milliseconds: float, one: Callable[..., Mitigation], tmp_path: Path, journal_folder: Path
 ) -> None:

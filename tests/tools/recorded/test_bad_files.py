@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_no_end_by_a_signal(tmp_path: Pat
         while going.poll() is None:
             if str(path) in Path(f"/proc/{going.pid}/maps").read_text():
                 os.truncate(path, 4096)
+            time.sleep(0.002)
         answered, said = going.communicate()
     assert going.returncode == 0, said
     assert "All 10000 runs gave 1" in answered

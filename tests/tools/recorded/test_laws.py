@@ -13,7 +13,7 @@ from vgo_agent.tools.recorded.read import read
 from vgo_agent.tools.recorded.recorded import RecordedRuns
 
 SEEDS = st.integers(0, 2**32 - 1)
-LAW = settings(derandomize=True, deadline=None, max_examples=25)
+LAW = settings(derandomize=True, deadline=None)
 
 
 @LAW

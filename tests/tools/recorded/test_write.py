@@ -20,7 +20,7 @@ from vgo_agent.tools.statistics.values import LARGEST, countable
 
 TARGETS = ("runs.parquet", "runs.csv", "folder")
 MEANING = ("outcome", "lower_is_better", "levels", "most_us", "descriptions", "system", "usual", "group", "notes")
-LAW = settings(derandomize=True, deadline=None, max_examples=40)
+LAW = settings(derandomize=True, deadline=None)
 FLOATS = st.one_of(st.none(), st.floats(-LARGEST, LARGEST).filter(countable))
 WORDS = st.one_of(st.none(), st.text("abz019.,;\" '#\n", min_size=1).filter(lambda word: word.strip() == word))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.statistics.ratio_test import holm, holm_steps
 
-steady = settings(max_examples=25, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
 

@@ -14,8 +14,10 @@ from scipy.signal import lfilter
 from vgo_agent.tools.statistics.spread import autocorrelation, inflation, log_sd_interval
 from vgo_agent.tools.statistics.values import FloatArray
 
+from ..conftest import Draws
+
 TIMES = st.lists(st.integers(1_000, 10_000_000).map(lambda us: us / 1e6), min_size=5, max_size=40)
-steady = settings(max_examples=40, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 Draw = Callable[[np.random.Generator, int], FloatArray]
 LAWS: dict[str, tuple[Draw, float]] = {
     "normal": (lambda rng, n: rng.normal(size=n), 1.0),
@@ -30,7 +32,7 @@ def series(rng: np.random.Generator, n: int, r: float) -> FloatArray:
     return drawn
 
 
-def covered(draw: Draw, sd: float, n: int, times: int = 400) -> float:
+def covered(draw: Draw, sd: float, n: int, times: int) -> float:
     rng = np.random.default_rng(3)
     intervals = [log_sd_interval(draw(rng, n)) for _ in range(times)]
     return float(np.mean([i.low <= sd <= i.high for i in intervals if i is not None]))
@@ -38,14 +40,14 @@ def covered(draw: Draw, sd: float, n: int, times: int = 400) -> float:
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("runs", [60, 200])
-def test_the_interval_covers_the_sd_about_as_often_as_it_says(law: str, runs: int) -> None:
+def test_the_interval_covers_the_sd_about_as_often_as_it_says(law: str, runs: int, draws: Draws) -> None:
     draw, sd = LAWS[law]
-    assert 0.92 <= covered(draw, sd, runs) <= 0.99
+    assert 0.92 <= covered(draw, sd, runs, draws(100, 400)) <= 0.99
 
 
 @pytest.mark.parametrize(("r", "runs"), [(0.5, 60), (0.5, 200), (0.9, 400)])
-def test_dependent_runs_are_counted_for_what_they_are_worth(r: float, runs: int) -> None:
-    assert covered(lambda rng, n: series(rng, n, r), 1.0, runs, 250) > 0.9
+def test_dependent_runs_are_counted_for_what_they_are_worth(r: float, runs: int, draws: Draws) -> None:
+    assert covered(lambda rng, n: series(rng, n, r), 1.0, runs, draws(60, 250)) > 0.9
 
 
 def test_there_is_no_interval_where_dependent_runs_are_worth_too_few() -> None:

@@ -14,7 +14,7 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.spread import summarise
 
 TIMES = st.lists(st.integers(1_000, 10_000_000).map(lambda us: us / 1e6), min_size=2, max_size=60)
-steady = settings(max_examples=50, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 
 
 @steady

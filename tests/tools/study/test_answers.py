@@ -21,6 +21,8 @@ from vgo_agent.tools.study.study import answered, runs_for, settings_to_run
 from vgo_agent.tools.study.warm_up import Spoken, WarmUpRun, ignores_threads
 from vgo_agent.tools.subject import Subject
 
+from ...examples import examples
+
 SUBJECT = Subject(command=("./solver", "1"), argv=("/solver", "1"), directory="/")
 Scale = Callable[[Mapping[str, str]], float]
 
@@ -99,7 +101,7 @@ def test_where_nothing_differs_hardly_any_study_claims_an_effect() -> None:
     assert sum(covered) >= 0.8 * len(covered)
 
 
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, deadline=None, max_examples=examples(0.25))
 @given(st.floats(1e-6, 1e6), st.integers(0, 50))
 def test_the_unit_changes_no_effect(unit: float, seed: int) -> None:
     found = plan(2)

@@ -183,7 +183,7 @@ machines = st.builds(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None)
 @given(machines)
 def test_every_setting_fits_the_machine(machine) -> None:
     found = design(read_factors(), StudyEnvironment(machine), Wished(most=500))
@@ -201,7 +201,7 @@ def test_every_setting_fits_the_machine(machine) -> None:
         assert not one.affinity or set(named) <= set(one.affinity)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None)
 @given(machines)
 def test_crossed_factors_are_crossed_fully(machine) -> None:
     found = design(read_factors(), StudyEnvironment(machine), Wished(most=500))

@@ -146,7 +146,7 @@ def test_levels_that_lie_very_close_are_spaced_evenly() -> None:
     np.testing.assert_allclose(axis.encode([1.2, 2.0, 2.5, 3.0, 3.001])[:, 0], [0, 1 / 3, 0.5, 2 / 3, 1])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 10**8).map(lambda n: n / 100), min_size=2, max_size=40, unique=True))
 def test_an_axis_keeps_order_and_spans_zero_to_one(values: list[float]) -> None:
     placed = axis_of("x", values).encode(sorted(values))[:, 0]

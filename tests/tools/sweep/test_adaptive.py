@@ -13,6 +13,8 @@ from vgo_agent.tools.sweep.cell import identity
 from vgo_agent.tools.sweep.space import Space
 from vgo_agent.tools.sweep.standing import response_of
 
+from ...examples import examples
+
 LINE = Space.model_validate({"parameters": {"x": {"range": {"low": 0, "high": 10}}}})
 
 
@@ -44,7 +46,7 @@ def test_the_same_seed_gives_the_same_cells():
     assert propose(LINE, seen, 2, "best", 4) == propose(LINE, seen, 2, "best", 4)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(0.1), deadline=None)
 @given(st.data())
 def test_of_levels_every_allowed_cell_comes_once_and_then_none(data):
     space = Space.model_validate(
@@ -59,7 +61,7 @@ def test_of_levels_every_allowed_cell_comes_once_and_then_none(data):
     assert propose(space, seen, 1, "best", 3) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(st.floats(-3, 3), st.floats(0.05, 3), st.floats(-3, 3))
 def test_the_expected_improvement_is_the_mean_of_what_lies_below_the_best(mean, sd, best):
     (found,) = expected_improvement(np.array([mean]), np.array([sd]), best)

@@ -25,7 +25,7 @@ def test_a_grid_has_every_combination_once(levels):
     assert bool(drawn.told) == any(len(set(map(str, each))) < len(each) for each in levels)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 4), st.integers(0, 2**31))
 def test_a_latin_hypercube_has_one_cell_in_each_part_of_each_range(cells, count, seed):
     asked = space({f"p{at}": {"range": {"low": 0, "high": cells}} for at in range(count)})
@@ -37,7 +37,7 @@ def test_a_latin_hypercube_has_one_cell_in_each_part_of_each_range(cells, count,
     assert drawn == latin_hypercube(asked, cells, seed)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(st.integers(1, 5), st.integers(1, 8), st.integers(0, 2**31))
 def test_each_level_has_an_equal_part_of_a_latin_hypercube(levels, times, seed):
     asked = space({"p": {"levels": list(range(levels))}, "q": {"range": {"low": 1, "high": 1e6, "log": True}}})
@@ -46,7 +46,7 @@ def test_each_level_has_an_equal_part_of_a_latin_hypercube(levels, times, seed):
         assert sum(values["p"] == level for values in drawn.cells) == times
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(st.integers(-100, 100), st.integers(1, 100), st.integers(0, 2**31))
 def test_whole_numbers_of_a_range_stay_within_it_and_each_can_come(low, more, seed):
     asked = space({"p": {"range": {"low": low, "high": low + more, "integer": True}}})

@@ -61,7 +61,7 @@ def test_what_cannot_be_begun_is_given_up_at_once():
     assert given_up(rows([None], "there is no CPU 9", begun=0)) == "there is no CPU 9"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.none() | st.floats(1, 1e6), max_size=20), st.floats(0.001, 1000))
 def test_another_unit_changes_nothing_but_the_numbers(outcomes, factor):
     scaled = [None if one is None else one * factor for one in outcomes]

@@ -151,7 +151,7 @@ def test_where_a_clock_runs_its_seconds_end_it():
     assert sweep.runs == 4
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(1, 4), st.integers(0, 99), st.sampled_from(["grid", "lhs"]))
 def test_stopped_after_any_run_it_goes_on_as_it_would_have_gone(stopped, block, seed, kind):
     asked = space(repetitions={"block": block}, design={"kind": kind, "cells": 4})
@@ -219,7 +219,7 @@ class Dealt:
             series.log.append({"order": 0, "condition": key, "pair": block.number, **row})
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(st.integers(1, 4), st.integers(0, 99), st.integers(1, 3), st.sampled_from(["grid", "lhs"]))
 @example(hosts=3, seed=40, block=1, kind="grid")
 def test_on_hosts_every_cell_has_its_runs_in_whole_rounds_however_they_land(hosts, seed, block, kind):

@@ -13,7 +13,7 @@ from ..values import FloatArray, IntArray
 from .chance import Floats, Labels
 from .ranked import RankedVectors, lesser
 from .search import grouped, strongest
-from .tree import Singles, balanced_accuracy, classifier, numbered, prepared, stratified
+from .tree import Singles, balanced_accuracy, grown, guesses, numbered, prepared, stratified
 
 if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier
@@ -62,7 +62,7 @@ def importance(
             if np.bincount(labels[test], minlength=int(labels.max()) + 1).min() == 0:
                 continue
             train = np.setdiff1d(np.arange(labels.size), test, assume_unique=True)
-            tree = classifier(DEPTH, seed).fit(table[train], labels[train])
+            tree = grown(table[train], labels[train], DEPTH, seed)
             losses.append(_losses(tree, table[test], labels[test], clusters, rng))
     if not losses:
         return [Importance(None, None, None)] * len(clusters)
@@ -78,7 +78,7 @@ def _losses(
 ) -> FloatArray:
     """Loss for each cluster on unseen runs, shape (clusters,)."""
     asked = set(tree.tree_.feature.tolist())
-    whole = balanced_accuracy(labels, tree.predict(table))
+    whole = balanced_accuracy(labels, guesses(tree, table))
     # One shuffle serves all clusters: it is the same question put to each, and it is drawn once.
     order = np.concatenate([rng.permutation(labels.size) for _ in range(SHUFFLES)])
     again = np.tile(table, (SHUFFLES, 1))
@@ -89,7 +89,7 @@ def _losses(
         if used:
             shuffled = again.copy()
             shuffled[:, used] = table[order][:, used]
-            losses[place] = whole - balanced_accuracy(repeated, tree.predict(shuffled))
+            losses[place] = whole - balanced_accuracy(repeated, guesses(tree, shuffled))
     return losses
 
 

@@ -122,10 +122,10 @@ def fit_tree(
         return DecisionTree(nodes=(_bare(classes, labels),), in_sample=0.5, cross_validated=None, runs=labels.size)
     rows = sample(labels, MOST_RUNS, seed)
     chosen, table = labels[rows], prepared(columns, rows)
-    fitted = classifier(depth, seed).fit(table, chosen)
+    fitted = grown(table, chosen, depth, seed)
     return DecisionTree(
         nodes=_nodes(fitted, table, columns, rows, names, chosen),
-        in_sample=balanced_accuracy(chosen, fitted.predict(table)),
+        in_sample=balanced_accuracy(chosen, guesses(fitted, table)),
         cross_validated=_unseen(table, chosen, depth, seed, block),
         runs=rows.size,
     )
@@ -154,16 +154,35 @@ def prepared(columns: FloatArray, rows: IntArray) -> Singles:
     return table
 
 
-def classifier(depth: int, seed: int, **others: Any) -> DecisionTreeClassifier:
-    """Make the tree that is used everywhere: classes weigh the same, equal splits are drawn by the seed.
+def grown(
+    table: Singles, classes: IntArray, depth: int, seed: int, alike: bool = True, **others: Any
+) -> DecisionTreeClassifier:
+    """Fit the tree that is used everywhere: equal splits are drawn by the seed, and classes weigh the same if `alike`.
 
-    `others` are parameters of scikit-learn that differ.
+    `others` are parameters of scikit-learn that differ. What it would check of a table takes longer than the tree.
     """
-    from sklearn.tree import DecisionTreeClassifier  # half a second to load, which most commands can spare
+    from sklearn import config_context  # half a second to load, which most commands can spare
+    from sklearn.tree import DecisionTreeClassifier
 
     # What rounding leaves of a pure node would be split once more.
-    usual = {"class_weight": "balanced", "min_impurity_decrease": 1e-9}
-    return DecisionTreeClassifier(max_depth=depth, min_samples_leaf=LEAF, random_state=seed % 2**32, **usual | others)
+    given = {"max_depth": depth, "min_samples_leaf": LEAF, "random_state": seed % 2**32, "min_impurity_decrease": 1e-9}
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        return DecisionTreeClassifier(**given | others).fit(
+            table, classes, sample_weight=_weights(classes) if alike else None, check_input=False
+        )
+
+
+def _weights(classes: IntArray) -> FloatArray:
+    """Weigh each run so that all classes together weigh the same."""
+    sizes = np.bincount(classes)
+    weights: FloatArray = classes.size / (np.count_nonzero(sizes) * np.maximum(sizes, 1))
+    return weights[classes]
+
+
+def guesses(tree: DecisionTreeClassifier, table: Singles) -> IntArray:
+    """Guess the class of each run."""
+    guessed: IntArray = tree.classes_[tree.tree_.predict(table).argmax(axis=1)]
+    return guessed
 
 
 def stratified(labels: IntArray, seed: int, block: int = 1) -> list[IntArray]:
@@ -185,10 +204,10 @@ def stratified(labels: IntArray, seed: int, block: int = 1) -> list[IntArray]:
     return [np.sort(dealt[start::count]) for start in range(count)]
 
 
-def balanced_accuracy(labels: IntArray, guesses: IntArray | BoolArray) -> float:
+def balanced_accuracy(labels: IntArray, guessed: IntArray | BoolArray) -> float:
     """Mean over the classes of the share of their runs that were recognised: a guess gives 1 / classes."""
     sizes = np.bincount(labels)
-    right = np.bincount(labels, weights=labels == guesses, minlength=sizes.size)
+    right = np.bincount(labels, weights=labels == guessed, minlength=sizes.size)
     return float((right[sizes > 0] / sizes[sizes > 0]).mean())
 
 
@@ -199,12 +218,12 @@ def _unseen(table: Singles, labels: IntArray, depth: int, seed: int, block: int)
     folds = stratified(labels, seed, block)
     if not folds:
         return None
-    guesses = np.zeros_like(labels)
+    guessed = np.zeros_like(labels)
     for test in folds:
         train: BoolArray = np.ones(labels.size, dtype=np.bool_)
         train[test] = False
-        guesses[test] = classifier(depth, seed).fit(table[train], labels[train]).predict(table[test])
-    return balanced_accuracy(labels, guesses)
+        guessed[test] = guesses(grown(table[train], labels[train], depth, seed), table[test])
+    return balanced_accuracy(labels, guessed)
 
 
 def _bare(classes: ArrayLike, labels: IntArray) -> TreeNode:

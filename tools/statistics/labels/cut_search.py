@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ....knowledge.errors import VgoError
-from ..association.tree import Singles, balanced_accuracy, classifier, prepared
+from ..association.tree import Singles, balanced_accuracy, grown, guesses, prepared
 from ..shape.describe import block_length
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
 from .cut_p_value import cut_p_value, strongest
@@ -31,7 +31,7 @@ MOST_TREE_COLUMNS = 10
 MOST_CELLS = 1_000_000
 """Permutations see as many runs as make this many numbers, 2000 at least."""
 DEPTH = 3
-ENTROPY = {"criterion": "entropy", "class_weight": None, "min_impurity_decrease": 0.0}
+ENTROPY: dict[str, Any] = {"criterion": "entropy", "min_impurity_decrease": 0.0}
 """Of the trees, whose AIC it gives."""
 FOLDS = 5
 
@@ -162,7 +162,7 @@ def _gain(shown: Singles, slow: BoolArray, seed: int) -> float:
 
     One parameter for each leaf and two for each question, its column and its threshold.
     """
-    inner = classifier(DEPTH, seed, **ENTROPY).fit(shown, slow, check_input=False).tree_
+    inner = grown(shown, slow.astype(np.int64), DEPTH, seed, alike=False, **ENTROPY).tree_
     leaves = inner.children_left < 0
     bits = float((inner.n_node_samples * inner.impurity)[leaves].sum())
     nats = math.log(2) * (bits - slow.size * float(inner.impurity[0]))
@@ -172,24 +172,21 @@ def _gain(shown: Singles, slow: BoolArray, seed: int) -> float:
 def _guess(raw: FloatArray, worse: FloatArray, best: _Best, unseen: FloatArray, seed: int) -> BoolArray:
     """Label unseen runs by the tree of the chosen cut, both classes weighing the same."""
     middle = np.median(raw[:, best.columns], axis=0)
-    tree = classifier(DEPTH, seed, **ENTROPY | {"class_weight": "balanced"}).fit(
-        raw[:, best.columns] - middle, worse > best.cut
-    )
-    guesses: BoolArray = tree.predict(unseen[:, best.columns] - middle)
-    return guesses
+    shown, asked = ((runs[:, best.columns] - middle).astype(np.float32) for runs in (raw, unseen))
+    return guesses(grown(shown, (worse > best.cut).astype(np.int64), DEPTH, seed, **ENTROPY), asked) > 0
 
 
 def _cross_validated(
     raw: FloatArray, unit: FloatArray | None, worse: FloatArray, block: int, ordered: bool, seed: int
 ) -> float:
     """Search for the cut without a fold, then guess its runs; neighbours that depend on each other stay together."""
-    truth, guesses = [], []
+    truth, guessed = [], []
     for test in _folds(worse.size, block, seed):
         train = np.setdiff1d(np.arange(worse.size), test)
         best = _search(raw[train], None if unit is None else unit[train], worse[train], ordered, seed)
         truth.append(worse[test] > best.cut)
-        guesses.append(_guess(raw[train], worse[train], best, raw[test], seed))
-    return _accuracy(np.concatenate(truth), np.concatenate(guesses))
+        guessed.append(_guess(raw[train], worse[train], best, raw[test], seed))
+    return _accuracy(np.concatenate(truth), np.concatenate(guessed))
 
 
 def _folds(runs: int, block: int, seed: int) -> list[IntArray]:
@@ -199,9 +196,9 @@ def _folds(runs: int, block: int, seed: int) -> list[IntArray]:
     return [np.flatnonzero(fold == number) for number in range(min(FOLDS, blocks))]
 
 
-def _accuracy(slow: BoolArray, guesses: BoolArray) -> float:
+def _accuracy(slow: BoolArray, guessed: BoolArray) -> float:
     """Balanced; 0.5 where a class is absent."""
-    return balanced_accuracy(slow.astype(np.int64), guesses) if 0 < slow.sum() < slow.size else 0.5
+    return balanced_accuracy(slow.astype(np.int64), guessed) if 0 < slow.sum() < slow.size else 0.5
 
 
 CutKind = Literal[

@@ -11,7 +11,9 @@ from vgo_agent.tools.statistics.association.factors import Association, Columns,
 from vgo_agent.tools.statistics.ranks import auc, r_squared
 from vgo_agent.tools.statistics.values import BoolArray, FloatArray
 
-steady = settings(max_examples=20, deadline=None, derandomize=True)
+from ...conftest import Draws
+
+steady = settings(deadline=None, derandomize=True)
 
 
 def named(values: FloatArray, **what) -> Columns:
@@ -239,14 +241,14 @@ def test_several_ordered_classes_are_searched_at_once() -> None:
     assert first.auc_low is None, "no interval that was not simulated"
 
 
-def test_ten_thousand_columns_of_fifty_runs_are_searched() -> None:
-    rng = np.random.default_rng(20)
+def test_thousands_of_columns_of_fifty_runs_are_searched(draws: Draws) -> None:
+    rng, many = np.random.default_rng(20), draws(2000, 10_000)
     slow = rng.random(50) < 0.5
-    columns = rng.normal(size=(50, 10_000))
+    columns = rng.normal(size=(50, many))
     columns[:, 123] += 6 * slow
     found = associate(named(columns), slow, slow + 1.0, per=None, permutations=200, explain=False)
     assert found.factors[0].name == "c123" and found.factors[0].visible
-    assert found.clusters == 10_000
+    assert found.clusters == many
 
 
 def test_pairs_that_were_left_out_are_said() -> None:

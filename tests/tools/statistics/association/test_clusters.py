@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -47,7 +47,7 @@ def test_indicators_of_one_setting_are_one_cluster_with_its_name() -> None:
     assert found.name == "host" and found.members == ("c0", "c1", "c2") and found.speaker in found.members
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 10_000))
 def test_clusters_are_those_of_average_linkage_over_all_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -55,6 +55,8 @@ def test_clusters_are_those_of_average_linkage_over_all_pairs(seed: int) -> None
     vectors = unit(centred_ranks(columns))
     distance = np.clip(1 - np.abs(vectors.T @ vectors), 0, 1)
     np.fill_diagonal(distance, 0)
-    whole = fcluster(linkage(squareform(distance, checks=False), "average"), 0.1, "distance")
+    tree = linkage(squareform(distance, checks=False), "average")
+    assume(np.abs(tree[:, 2] - 0.1).min() > 1e-6)  # what lies on the line falls to either side by rounding
+    whole = fcluster(tree, 0.1, "distance")
     expected = {tuple(f"c{place}" for place in np.flatnonzero(whole == number)) for number in set(whole)}
     assert {cluster.members for cluster in clusters(columns)} == expected

@@ -53,7 +53,7 @@ def test_a_level_is_not_divided_by_run_time() -> None:
     assert consequences(heat[:, None], ["heat"], slow, time, levels=["heat"]) == {}
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 1000))
 def test_what_follows_the_work_done_mirrors_what_follows_the_time_taken(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -18,7 +18,7 @@ def drawn(seed: int, runs: int = 30, slow: float = 0.5, functions: int = 12, slo
     return counts.astype(np.float64), is_slow
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(8, 40), st.floats(0.1, 0.9))
 def test_neither_the_names_of_functions_nor_those_of_the_classes_matter(seed, runs, share):
     counts, slow = drawn(seed, runs, share)
@@ -31,7 +31,7 @@ def test_neither_the_names_of_functions_nor_those_of_the_classes_matter(seed, ru
     assert swapped.more == pytest.approx(-found.more) and 0 <= found.distance <= 1
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.integers(1, 9), st.integers(2, 30))
 def test_runs_that_share_their_time_equally_never_differ(counts, times, runs):
     slow = np.arange(runs) % 2 == 0

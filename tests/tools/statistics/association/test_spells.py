@@ -6,7 +6,9 @@ import numpy as np
 
 from vgo_agent.tools.statistics.association.factors import Association, Columns, associate
 
-REPS = 30
+from ...conftest import Draws
+
+FEW, MANY = 12, 30
 NAMES = ("wait", "moves", "rare", "others")
 
 
@@ -22,9 +24,9 @@ def visited(seed: int, period: int = 75) -> Association:
     return associate(Columns(NAMES, columns), here, time, per=time, permutations=400, seed=seed)
 
 
-def test_what_tells_less_of_a_spell_is_no_cause_where_what_tells_more_is_none() -> None:
+def test_what_tells_less_of_a_spell_is_no_cause_where_what_tells_more_is_none(draws: Draws) -> None:
     set_aside, beside = 0, 0
-    for seed in range(REPS):
+    for seed in range(draws(FEW, MANY)):
         found = visited(seed, 75 if seed % 2 else 20)
         visible = {factor.name: factor for factor in found.factors if factor.visible}
         if "moves" not in visible:
@@ -38,7 +40,7 @@ def test_what_tells_less_of_a_spell_is_no_cause_where_what_tells_more_is_none() 
     assert beside, "no draw shows the second"
 
 
-def test_one_or_two_runs_make_no_pair() -> None:
-    pairs = [pair for seed in range(REPS) for pair in visited(seed).interactions]
+def test_one_or_two_runs_make_no_pair(draws: Draws) -> None:
+    pairs = [pair for seed in range(draws(FEW, MANY)) for pair in visited(seed).interactions]
     assert all(min(pair.runs) >= 5 for pair in pairs)
     assert len(pairs) <= 2

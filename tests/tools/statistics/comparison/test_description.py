@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.statistics.comparison import resampling
 from vgo_agent.tools.statistics.comparison.description import Description, describe_arms
 from vgo_agent.tools.statistics.comparison.resampling import SortedArm, Statistic, draw
 from vgo_agent.tools.statistics.values import FloatArray
 
-steady = settings(max_examples=25, deadline=None, derandomize=True)
+from ....examples import examples
+from ...conftest import Draws
+
+steady = settings(max_examples=examples(0.5), deadline=None, derandomize=True)
 
 LAWS = {
     "normal": lambda rng, n: rng.normal(1, 0.05, n),
@@ -44,11 +48,11 @@ def test_a_cure_of_the_slow_mode_is_seen_and_the_modes_are_counted() -> None:
     assert sd.low <= sd.value <= sd.high < 0.66
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+def test_intervals_cover_the_truth_about_as_often_as_they_say(draws: Draws) -> None:
     rng = np.random.default_rng(4)
     found = [
         describe_arms(rng.normal(1, 0.05, 60), 1 + 0.5 * rng.normal(0, 0.05, 60), seed=s, resamples=400)
-        for s in range(100)
+        for s in range(draws(50, 100))
     ]
     truths: tuple[tuple[Statistic, float], ...] = (("sd", 0.5), ("mean", 1.0), ("iqr", 0.5))
     for statistic, truth in truths:
@@ -129,12 +133,13 @@ def test_pairs_that_share_a_drift_are_independent_of_each_other() -> None:
     assert found.block == 1 and not found.notes
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("law", ["normal", "lognormal", "bimodal"])
-def test_every_interval_that_is_given_covers_the_truth(law: str, paired: bool) -> None:
+def test_every_interval_that_is_given_covers_the_truth(law: str, paired: bool, draws: Draws) -> None:
     rng = np.random.default_rng(13)
     hits: dict[str, list[bool]] = {}
-    for seed in range(100):
+    for seed in range(draws(50, 100)):
         found = describe_arms(LAWS[law](rng, 60), 2 * LAWS[law](rng, 60), paired=paired, seed=seed, resamples=300)
         for ratio in found.ratios:
             if ratio.low is not None and ratio.high is not None:
@@ -200,9 +205,10 @@ def test_the_shift_of_every_quantile_and_the_distance_are_told() -> None:
     assert found.distance == pytest.approx(2) and found.relative_distance == pytest.approx(2 / before.std(ddof=1))
 
 
-def test_long_arms_are_read_by_the_normal_law_and_that_is_said() -> None:
+def test_long_arms_are_read_by_the_normal_law_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resampling, "MOST_DRAWS", resampling.MOST_DRAWS // 5)
     rng = np.random.default_rng(17)
-    found = describe_arms(rng.lognormal(0, 0.5, 100_000), rng.lognormal(0, 0.5, 100_000), paired=False, resamples=500)
+    found = describe_arms(rng.lognormal(0, 0.5, 20_000), rng.lognormal(0, 0.5, 20_000), paired=False, resamples=500)
     assert any("200 resamples stand for 500" in note for note in found.notes)
     sd = found.ratio("sd")
     assert sd.low is not None and sd.high is not None and sd.low < 1 < sd.high < 1.1 * sd.low

@@ -18,7 +18,7 @@ def arms(seed: int, pairs: int, ratio: float = 1.0):
 
 
 @given(seed=SEEDS, hosts=HOSTS)
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 def test_means_stay_and_of_one_host_everything(seed, hosts):
     x, y = arms(seed, len(hosts))
     for hosts_too in (np.array(hosts), np.zeros(len(hosts), dtype=np.int64)):
@@ -29,7 +29,7 @@ def test_means_stay_and_of_one_host_everything(seed, hosts):
 
 
 @given(seed=SEEDS, hosts=HOSTS, levels=st.lists(st.floats(-50, 50), min_size=5, max_size=5))
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 def test_the_levels_of_hosts_do_not_count_but_for_pairs_that_are_alone(seed, hosts, levels):
     x, y = arms(seed, len(hosts))
     codes, counts = np.array(hosts), np.bincount(hosts, minlength=5)

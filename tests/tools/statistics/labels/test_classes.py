@@ -13,7 +13,7 @@ from vgo_agent.tools.statistics.labels.classes import Labelled, label, label_at
 from vgo_agent.tools.statistics.labels.cut_search import AUTOMATIC, CutRule, parse
 from vgo_agent.tools.statistics.shape.describe import describe
 
-steady = settings(max_examples=40, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 
 
 def labelled(outcome: ArrayLike, lower_is_better: bool = True, cut: CutRule = AUTOMATIC) -> Labelled:

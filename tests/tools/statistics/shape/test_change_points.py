@@ -14,8 +14,10 @@ from vgo_agent.tools.statistics.shape.change_points import LEAST_SEGMENT, segmen
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.values import FloatArray
 
+from ...conftest import Draws
+
 Law = Callable[[np.random.Generator], FloatArray]
-steady = settings(max_examples=30, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 
 
 @pytest.mark.parametrize(
@@ -30,9 +32,9 @@ steady = settings(max_examples=30, deadline=None, derandomize=True)
     ],
     ids=["30", "lognormal", "400", "rounded", "rare", "in blocks"],
 )
-def test_independent_runs_show_a_shift_at_most_once_in_thirty(law: Law) -> None:
+def test_independent_runs_show_a_shift_at_most_once_in_thirty(law: Law, draws: Draws) -> None:
     rng = np.random.default_rng(1)
-    assert np.mean([bool(shifts(law(rng))) for _ in range(200)]) <= 0.03
+    assert np.mean([bool(shifts(law(rng))) for _ in range(draws(40, 200))]) <= 0.03
 
 
 def test_neighbours_that_resemble_each_other_seldom_look_like_shifts() -> None:

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from vgo_agent.tools.statistics.shape.describe import block_length, describe, lag1, warm_up_length
 from vgo_agent.tools.statistics.values import FloatArray
 
-SIMULATIONS = 100
+from ...conftest import Draws
+
 Law = Callable[[np.random.Generator], FloatArray]
-steady = settings(max_examples=30, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 
 
-def share_with_modes(law: Law, seed: int) -> float:
+def share_with_modes(law: Law, seed: int, draws: int) -> float:
     rng = np.random.default_rng(seed)
-    return float(np.mean([len(describe(law(rng)).modes) > 1 for _ in range(SIMULATIONS)]))
+    return float(np.mean([len(describe(law(rng)).modes) > 1 for _ in range(draws)]))
 
 
 @pytest.mark.parametrize(
@@ -51,13 +52,15 @@ def share_with_modes(law: Law, seed: int) -> float:
         "beta",
     ],
 )
-def test_one_hump_is_called_two_at_most_once_in_twenty(law: Law) -> None:
-    assert share_with_modes(law, 10) <= 0.05
+@pytest.mark.cells(5)
+def test_one_hump_is_called_two_at_most_once_in_twenty(law: Law, draws: Draws) -> None:
+    assert share_with_modes(law, 10, draws(20, 100)) <= 0.05
 
 
 @pytest.mark.parametrize(("weight", "distance", "least"), [(0.5, 4, 0.8), (0.15, 8, 0.95)])
-def test_two_humps_are_found(weight: float, distance: float, least: float) -> None:
-    assert share_with_modes(lambda rng: rng.normal(size=100) + distance * (rng.random(100) < weight), 11) >= least
+def test_two_humps_are_found(weight: float, distance: float, least: float, draws: Draws) -> None:
+    law = lambda rng: rng.normal(size=100) + distance * (rng.random(100) < weight)  # noqa: E731
+    assert share_with_modes(law, 11, draws(20, 100)) >= least
 
 
 def test_three_humps_have_three_weights_and_positions() -> None:
@@ -68,17 +71,17 @@ def test_three_humps_have_three_weights_and_positions() -> None:
     assert shape.valley is not None
 
 
-def test_a_heavy_tail_is_seen_on_its_own_side() -> None:
+def test_a_heavy_tail_is_seen_on_its_own_side(draws: Draws) -> None:
     rng = np.random.default_rng(13)
-    right = [describe(rng.lognormal(0, 1, 100)) for _ in range(40)]
+    right = [describe(rng.lognormal(0, 1, 100)) for _ in range(draws(15, 40))]
     assert np.mean([shape.right_tail for shape in right]) > 0.9
     assert not any(shape.left_tail for shape in right)
-    normal = [describe(rng.normal(size=100)) for _ in range(SIMULATIONS)]
+    normal = [describe(rng.normal(size=100)) for _ in range(draws(20, 100))]
     assert np.mean([shape.right_tail for shape in normal]) <= 0.05
 
 
 @pytest.mark.parametrize("n", [30, 60, 200])
-def test_steady_noise_has_no_warm_up(n: int) -> None:
+def test_steady_noise_has_no_warm_up(n: int, draws: Draws) -> None:
     rng = np.random.default_rng(14)
     laws = (
         lambda: rng.normal(size=n),
@@ -87,7 +90,7 @@ def test_steady_noise_has_no_warm_up(n: int) -> None:
         lambda: np.round(rng.normal(size=n)),
     )
     for law in laws:
-        assert np.mean([warm_up_length(law()) > 0 for _ in range(200)]) <= 0.05
+        assert np.mean([warm_up_length(law()) > 0 for _ in range(draws(100, 200))]) <= 0.05
 
 
 def test_a_cold_first_run_is_warm_up() -> None:

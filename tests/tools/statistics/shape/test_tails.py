@@ -8,6 +8,8 @@ from scipy.stats import lognorm
 
 from vgo_agent.tools.statistics.shape.describe import describe
 
+from ...conftest import Draws
+
 
 def test_a_wild_run_is_named_and_kept() -> None:
     runs = np.random.default_rng(1).normal(10, 1, 100)
@@ -24,15 +26,15 @@ def test_a_place_counts_the_warm_up_and_the_missing_runs_before_it() -> None:
     assert shape.warm_up == 1 and shape.outliers.places == (60,)
 
 
-@pytest.mark.parametrize(("size", "most"), [(30, 0.15), (100, 0.15), (1000, 0.05)])
-def test_normal_runs_seldom_have_outliers(size: int, most: float) -> None:
+@pytest.mark.parametrize(("size", "share"), [(30, 0.15), (100, 0.15), (1000, 0.05)])
+def test_normal_runs_seldom_have_outliers(size: int, share: float, draws: Draws) -> None:
     rng = np.random.default_rng(3)
-    assert np.mean([describe(rng.normal(size=size)).outliers.count > 0 for _ in range(100)]) <= most
+    assert np.mean([describe(rng.normal(size=size)).outliers.count > 0 for _ in range(draws(20, 100))]) <= share
 
 
-def test_a_skewed_law_is_not_made_of_outliers() -> None:
+def test_a_skewed_law_is_not_made_of_outliers(draws: Draws) -> None:
     rng = np.random.default_rng(4)
-    counts = [describe(rng.lognormal(0, 0.5, 1000)).outliers.count for _ in range(50)]
+    counts = [describe(rng.lognormal(0, 0.5, 1000)).outliers.count for _ in range(draws(30, 50))]
     assert np.mean(np.array(counts) > 0) <= 0.1
 
 
@@ -58,9 +60,9 @@ def test_the_weight_of_a_tail_is_its_share() -> None:
 
 
 @pytest.mark.parametrize("share", [0.5, 0.3, 0.7])
-def test_a_second_mode_is_no_tail(share: float) -> None:
+def test_a_second_mode_is_no_tail(share: float, draws: Draws) -> None:
     rng = np.random.default_rng(9)
-    shapes = [describe(rng.normal(size=200) + 8 * (rng.random(200) < share)) for _ in range(100)]
+    shapes = [describe(rng.normal(size=200) + 8 * (rng.random(200) < share)) for _ in range(draws(20, 100))]
     assert all(len(shape.modes) > 1 for shape in shapes)
     assert np.mean([shape.right_tail for shape in shapes]) <= 0.05
     assert np.mean([shape.left_tail for shape in shapes]) <= 0.05

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from vgo_agent.tools.statistics.ratio_test import bounds
 
-steady = settings(max_examples=25, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 
 
 def test_the_bounds_at_half_are_those_of_the_textbooks() -> None:

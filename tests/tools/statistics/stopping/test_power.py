@@ -16,7 +16,9 @@ from vgo_agent.tools.statistics.stopping.law import Kind, law, least_squares_cut
 from vgo_agent.tools.statistics.stopping.power import PowerRequest, pairs_needed, simulated_power
 from vgo_agent.tools.statistics.values import FloatArray
 
-steady = settings(max_examples=25, deadline=None, derandomize=True)
+from ...conftest import Draws
+
+steady = settings(deadline=None, derandomize=True)
 Draw = Callable[[np.random.Generator, int], FloatArray]
 LAWS: dict[str, Draw] = {
     "normal": lambda rng, n: rng.normal(1, 0.05, n),
@@ -27,7 +29,7 @@ RUNS = st.lists(st.integers(1, 10_000), min_size=20, max_size=60, unique=True).m
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_the_runs_that_are_named_have_the_power_that_is_promised(name: str) -> None:
+def test_the_runs_that_are_named_have_the_power_that_is_promised(name: str, draws: Draws) -> None:
     rng = np.random.default_rng(4)
     draw = LAWS[name]
     found = simulated_power(draw(rng, 2000), PowerRequest(0.66, paired=True), experiments=150, exchanges=200)
@@ -39,7 +41,7 @@ def test_the_runs_that_are_named_have_the_power_that_is_promised(name: str) -> N
         made = claim(Arms(baseline, cured, ordered=False), seed=seed)
         return isinstance(made, Claim) and made.direction == "less"
 
-    assert np.mean([steadier(seed) for seed in range(300)]) == pytest.approx(0.8, abs=0.08)
+    assert np.mean([steadier(seed) for seed in range(draws(200, 300))]) == pytest.approx(0.8, abs=0.08)
 
 
 def test_a_change_of_nothing_is_shown_as_seldom_as_alpha_says() -> None:
@@ -108,6 +110,7 @@ def test_a_tail_that_cannot_give_the_ratio_is_refused_with_what_it_can_give() ->
         law(runs, 0.1, "tail")
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", ["normal", "bimodal"])
 def test_planned_pairs_agree_with_the_simulation_of_the_true_law(name: str) -> None:
     rng = np.random.default_rng(10)

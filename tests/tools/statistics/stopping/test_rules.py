@@ -16,7 +16,7 @@ from vgo_agent.tools.statistics.stopping.rule import OutcomesSoFar
 from vgo_agent.tools.statistics.stopping.rules import RULES, looks
 from vgo_agent.tools.statistics.values import FloatArray
 
-steady = settings(max_examples=25, deadline=None, derandomize=True)
+steady = settings(deadline=None, derandomize=True)
 TIMES = st.lists(st.integers(1_000, 10_000_000).map(lambda us: us / 1e6), min_size=2, max_size=60)
 ANY_RULE = st.sampled_from(sorted(RULES))
 ON_OUTCOMES = sorted(name for name, one in RULES.items() if not one.at_every_run)

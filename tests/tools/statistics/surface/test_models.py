@@ -79,7 +79,7 @@ def test_errors_are_the_measures_of_the_paper() -> None:
     assert found.median_ratio == pytest.approx(1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30))
 def test_the_front_is_what_nothing_beats(points: list[tuple[int, int]]) -> None:
     first, second = (np.array(column, dtype=np.float64) for column in zip(*points, strict=True))

@@ -53,7 +53,7 @@ def test_outside_all_radii_the_nearest_nodes_are_averaged() -> None:
     assert told == pytest.approx((5 / 2.5**2 + 2 / 3**2) / (1 / 2.5**2 + 1 / 3**2), abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(seed=st.integers(0, 10**6), m=st.integers(1, 4), n=st.integers(7, 30))
 def test_it_is_the_book_to_nine_digits(seed: int, m: int, n: int) -> None:
     rng = np.random.default_rng(seed)
@@ -65,7 +65,7 @@ def test_it_is_the_book_to_nine_digits(seed: int, m: int, n: int) -> None:
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_nodes_are_met_and_planes_are_kept(seed: int) -> None:
     rng = np.random.default_rng(seed)
