@@ -118,7 +118,7 @@ def ask(question: Mapping[str, Any], words: Sequence[str], read: Callable[[], st
             continue
         if given := typed(line, question):
             return recorded(question, given)
-        for told in (*_told(question, line), *choices(question)):
+        for told in (*_answer_lines(question, line), *choices(question)):
             say(told, "\n")
 
 
@@ -133,13 +133,13 @@ def ask_program(question: Mapping[str, Any], read: Callable[[], str], write: Cal
             given = dict(json.loads(line))
             if "ask" not in given:
                 return recorded(question, given)
-            write(json.dumps({"told": list(_told(question, str(given["ask"])))}))
+            write(json.dumps({"told": list(_answer_lines(question, str(given["ask"])))}))
         except (ValueError, TypeError) as error:
             write(json.dumps({"error": f'not understood ({error}): write {{"answer": KEY}} or {{"ask": WORDS}}'}))
     return unanswered()
 
 
-def _told(question: Mapping[str, Any], line: str) -> Sequence[str]:
+def _answer_lines(question: Mapping[str, Any], line: str) -> Sequence[str]:
     from .answers.conversation import facts_for
 
     return facts_for(question, line) or facts_for(question, "what is it, what does it change, and is it safe?")

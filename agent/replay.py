@@ -255,7 +255,7 @@ def _made_again(folder: RunFolder, report: Report) -> Report:
     wrong += [
         f"{ANSWER}: {name}" for name, value in answer.items() if name != "folder" and not _equal(told[name], value)
     ]
-    note = f"{', '.join((*made.tables, ANSWER))} made again from the {made.rows} rows of the log"
+    note = f"the {made.rows} rows of the log gave {', '.join((*made.tables, ANSWER))} again"
     return replace(_differs(report, f"{wrong[0]} is not what the log gives" if wrong else ""), note=note)
 
 

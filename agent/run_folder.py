@@ -19,9 +19,9 @@ from ..tools.execution.tree import end_tree
 from .began import started_at
 
 REQUEST, ANSWER = "experiment.json", "answer.json"
+"""Files that are written first and last: an object with `kind`, and one with `headline` and `command`."""
 TALK = "talk.jsonl"
 """What was said about the run, which may go on after its end."""
-"""Files that are written first and last: an object with `kind`, and one with `headline` and `command`."""
 KINDS = {
     "calibration": ("calibration", "CalibrationRequest"),
     "machine profile": ("machine_profile", "MachineProfileRequest"),

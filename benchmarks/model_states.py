@@ -26,7 +26,7 @@ SEED = 1
 
 def main() -> None:
     """Diagnose each case, and write the moments."""
-    told = [_told(name) for name in CHOSEN]
+    told = [_last_state(name) for name in CHOSEN]
     each = -(-WANTED // len(told))
     for one in told:  # spread over each diagnosis, its end included
         places = one["asked"]
@@ -36,7 +36,7 @@ def main() -> None:
     print(f"{FILE}: {sum(len(one['asked']) for one in told)} moments, {FILE.stat().st_size:,} bytes")
 
 
-def _told(name: str) -> dict[str, Any]:
+def _last_state(name: str) -> dict[str, Any]:
     case, watched = read_case(CASES / name), Keeping(SEED, share=0.0)
     assert case.file.split == "train", name
     PlannerContestant("rules", lambda _: watched).answer(case.shown, SEED)

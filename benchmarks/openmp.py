@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help=f"write {PAGE.relative_to(HERE)}")
     asked = parser.parse_args()
     ended = [studied(name, asked) for name in asked.programs or PROGRAMS]
-    page = "\n".join(told(ended))
+    page = "\n".join(page_lines(ended))
     print(page)
     if asked.save:
         save(ended, page)
@@ -73,7 +73,7 @@ def studied(name: str, asked: argparse.Namespace) -> Ended:
     return Ended(name, f"{shown} --metric 'seconds: ([0-9.]+)' --unit s -- ./{name}", json.loads(done.stdout))
 
 
-def told(ended: Sequence[Ended]) -> Iterator[str]:
+def page_lines(ended: Sequence[Ended]) -> Iterator[str]:
     """Write the page."""
     yield "# Thread studies of four programs"
     yield ""
@@ -90,10 +90,10 @@ def told(ended: Sequence[Ended]) -> Iterator[str]:
     )
     for one in ended:
         yield from ("", f"## {one.name}: {PROGRAMS[one.name]}", "")
-        yield from _one(one)
+        yield from _study_lines(one)
 
 
-def _one(one: Ended) -> Iterator[str]:
+def _study_lines(one: Ended) -> Iterator[str]:
     answer = one.answer
     yield f"`{one.command}`"
     yield from ("", f"**{answer['verdict']}** {answer['rounds']} rounds, {len(answer['spreads'])} settings.", "")

@@ -59,7 +59,7 @@ off goes on with --resume. Of your own program, write what is right into truth.y
         recorder = recorder_of(workshop, truth_so_far(self.parent / key, asked, lines), lines)
         with goes_on_with(lambda: again):
             record(recorder)
-        return _told(finish(recorder, self.parent), self)
+        return _tell_left(finish(recorder, self.parent), self)
 
 
 def _key(command: OfRecording) -> str:
@@ -108,7 +108,7 @@ def _seal(folder: Path, command: Answering) -> int:
     return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), command)
 
 
-def _told(folder: Path, command: Answering) -> int:
+def _tell_left(folder: Path, command: Answering) -> int:
     """Say where the case stands, and what is left to do."""
     from .recorded.manifest import sealing
 

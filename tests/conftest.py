@@ -30,7 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: real things that take seconds each; run with --all")
     config.addinivalue_line("markers", "cells(n): a matrix of which n cells stand for all; run them all with --all")
+    hypothesis.settings.register_profile("all", deadline=None)  # a deadline would test the speed of the machine
     hypothesis.settings.register_profile("check", derandomize=True, deadline=None, max_examples=20)
+    hypothesis.settings.load_profile("all")
     if not config.getoption("--all"):
         hypothesis.settings.load_profile("check")
         config.option.warn_unused_snapshots = True  # those of slow tests, which are left out, would fail the session

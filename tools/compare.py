@@ -79,7 +79,9 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
     comparison = _compared(arms, case)
     unit = "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
     failing = _failing(table, table, applied.mitigation, case)
-    told = f"{applied.mitigation}, batch {applied.batch}, {count} {unit}: {_words(comparison)}{_told(failing)}."
+    told = (
+        f"{applied.mitigation}, batch {applied.batch}, {count} {unit}: {_words(comparison)}{_failing_words(failing)}."
+    )
     result = CompareResult(
         mitigation=applied.mitigation,
         batch=applied.batch,
@@ -150,7 +152,7 @@ def _series(call: Finished, after: ByHandResult, case: Case) -> CompareResult:
         moved=(),
         failing=failing,
         summary=f"{after.mitigation}, applied by hand, {runs[0]} runs before and {runs[1]} after: "
-        f"{_words(comparison)}{_told(failing)}.",
+        f"{_words(comparison)}{_failing_words(failing)}.",
     )
 
 
@@ -162,7 +164,7 @@ def _failing(first: RunTable, second: RunTable, mitigation: str, case: Case) -> 
     return failed_arms(baseline, other, case.limits.alpha / tried)
 
 
-def _told(failing: FailedArms | None) -> str:
+def _failing_words(failing: FailedArms | None) -> str:
     return f"; {failing.words}" if failing else ""
 
 

@@ -141,7 +141,9 @@ def _parts(suspects: Sequence[RankedFactor], tried: Remedy, case: Case) -> tuple
     for factor in sorted(kept or suspects[:1], key=place):
         first.setdefault(factor.factor, factor)
     ledger = case.findings.ledger
-    return tuple(_found(factor, case, ledger, factor.column in fallen if helped else None) for factor in first.values())
+    return tuple(
+        _found_part(factor, case, ledger, factor.column in fallen if helped else None) for factor in first.values()
+    )
 
 
 def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case) -> tuple[Located, ...]:
@@ -187,7 +189,7 @@ def _addressed(helped: Confirmed | Observed, case: Case) -> tuple[set[str], set[
     return known, {one.column for result in compared for one in result.moved if one.fell}
 
 
-def _found(factor: RankedFactor, case: Case, ledger: Ledger | None = None, fell: bool | None = None) -> Found:
+def _found_part(factor: RankedFactor, case: Case, ledger: Ledger | None = None, fell: bool | None = None) -> Found:
     known = case.knowledge.factors.get(factor.factor)
     held = ledger.held_by(known.acts_on) if ledger and known and known.acts_on else ()
     return Found(
@@ -216,7 +218,7 @@ def _not_visible(looks: Sequence[RankResult], case: Case) -> NotVisible:
         groups=sum(look.clusters for look in looks),
         p_value=p_value,
         runs=sum(profile.runs for profile in case.findings.profiles),
-        slight=_found(first, case) if less or first.p_value <= case.limits.alpha else None,
+        slight=_found_part(first, case) if less or first.p_value <= case.limits.alpha else None,
         less=less,
         hidden=tuple(known[key].name for key in looks[-1].uncounted if key in known),
         held=_in_states(ledger, ledger.material) if (ledger := looks[-1].ledger) else (),

@@ -13,7 +13,7 @@ from ..knowledge.errors import VgoError
 from .amount import LONGEST, amount
 from .base import Arguments, Outcome
 from .case import Case
-from .execution.launcher_time import launcher_time
+from .execution.launcher_time import launcher_alone
 from .execution.series import Series
 from .experiment.conditions import AppliedConditions
 from .experiment.experiment import Experiment, carry_out
@@ -32,8 +32,6 @@ from .statistics.stopping.rules import RULES, StoppingRule, looks
 
 FLOOR = 30
 """Fewer say nothing unless fewer were asked for."""
-LAUNCHER = 0.05
-"""Of the seconds: for the launcher alone, and as much for what it is held against."""
 LEAST_PROCESSES = 10
 """Runs of a program that give several samples each: what the samples of a run share shows only between runs."""
 
@@ -56,9 +54,10 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
         raise _no_outcome(series)
     left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
     result = _result(series, case, stopped, enough)
-    alone = launcher_time(bench, np.array(series.outcomes)[result.warm_up :], LAUNCHER * arguments.max_seconds)
-    said = f"{result.summary} {alone.words}".rstrip() if alone else result.summary
-    return Outcome(result.model_copy(update={"launcher": alone, "summary": said}), left)
+    alone = launcher_alone(bench, arguments.max_seconds)
+    launcher = alone.beside(np.array(series.outcomes)[result.warm_up :]) if alone else None
+    said = f"{result.summary} {launcher.words}".rstrip() if launcher else result.summary
+    return Outcome(result.model_copy(update={"launcher": launcher, "summary": said}), left)
 
 
 @dataclass

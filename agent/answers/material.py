@@ -55,7 +55,7 @@ def _general(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -
         return _OF_RUN[asked.intent](run)
     if asked.intent in _OF_NAMES:
         return _OF_NAMES[asked.intent](asked, run)
-    return _found(asked, run, search, near) if asked.intent == "search" else Material()
+    return _searched(asked, run, search, near) if asked.intent == "search" else Material()
 
 
 def _why(run: RunFacts) -> Material:
@@ -285,7 +285,7 @@ def _terms(asked: ParsedQuestion, run: RunFacts) -> Material:
     return Material(direct, shown, (fact.report(run.evidence),), most_more=FEW)
 
 
-def _found(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
+def _searched(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
     """Anything else: what a search finds, and what this run says of it."""
     words = " ".join(matter(asked.question))
     found = [one for one in search(words) if near.fits(one, asked.question)][:MOST_FOUND] if words else []

@@ -60,7 +60,6 @@ def experiment_answer(folder: Path, question: str) -> ExperimentAnswer:
 
 
 def _sentences(answer: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{answer['headline'][:1].upper()}{answer['headline'][1:].rstrip('.')}."
-    yield answer.get("verdict", "")
+    yield answer.get("verdict") or f"{answer['headline'][:1].upper()}{answer['headline'][1:].rstrip('.')}."
     yield from answer.get("notes", ())
     yield from best_words(answer.get("best", {}), answer.get("unit", ""))

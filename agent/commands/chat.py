@@ -94,7 +94,7 @@ def _on_screen(session: ChatSession, command: ChatCommand, first: str) -> int:
 
     app = ChatApp(session, command.theme, first)
     app.run()
-    if left := _told(session):
+    if left := _where_left(session):
         print(left, file=sys.stderr)
     return app.return_code or 0
 
@@ -162,7 +162,7 @@ def _refuse_terminal() -> None:
         raise VgoError("This locale is not UTF-8, which the screen is drawn with; set LC_ALL=C.UTF-8, or use --plain.")
 
 
-def _told(session: ChatSession) -> str:
+def _where_left(session: ChatSession) -> str:
     """Say where the run is that was left."""
     if session.folder is None:
         return ""

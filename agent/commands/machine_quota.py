@@ -131,7 +131,7 @@ quota stopped it is told on standard error.
         for line in restore():
             say(f"put back, left by a vgo-agent that was killed: {line}", self)
         ended = limited_run(argv, quota)
-        say(_told(ended, quota), self)
+        say(_quota_answer(ended, quota), self)
         if ended.left:
             print(f"vgo-agent: {printable(ended.left)}", file=sys.stderr)
         return ended.exit_code
@@ -165,7 +165,7 @@ quota stopped it is told on standard error.
             )
 
 
-def _told(ended: LimitedRunResult, quota: Quota) -> str:
+def _quota_answer(ended: LimitedRunResult, quota: Quota) -> str:
     from ..report.machine import quota_words
 
     share = f"{ended.cpu_s / ended.wall_s:.3g} CPUs used over {ended.wall_s:.3g} s" if ended.wall_s else "no time"

@@ -127,7 +127,7 @@ def check(command: Answering, spec: str, settings: UserSettings) -> int:
         "framed": sorted(noted.framed),
         "in_sample": in_sample,
         **whole._asdict(),
-        "tried": [_told(one) for one in tried],
+        "tried": [_decision_values(one) for one in tried],
     }
     command.answer(values, "\n\n".join(words))
     return 0 if whole.taken == whole.decisions else 1
@@ -165,7 +165,7 @@ def _row(one: ModelDecision) -> tuple[str, ...]:
     return one.state.case, shown, "the same" if one.agrees else one.usual, f"{one.seconds:.2f}"
 
 
-def _told(one: ModelDecision) -> Mapping[str, Any]:
+def _decision_values(one: ModelDecision) -> Mapping[str, Any]:
     return {
         "case": one.state.case,
         "chosen": one.chosen,

@@ -25,10 +25,10 @@ def ask(question: str, run: str = "", model: str = "") -> dict[str, Any]:
     `model`: the wish for a language model that chooses what is said of a run, as JSON; empty: templates.
     """
     if not run:
-        return _found(question)
+        return _search_answer(question)
     conversation = _conversation(run)
     conversation.speaker = _speaker(model) if model else None
-    return _told(conversation.ask(question))
+    return _shown_answer(conversation.ask(question))
 
 
 def named(word: str) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _index() -> Index:
     return open_index().__enter__()  # open until this process ends
 
 
-def _told(answer: QuestionAnswer) -> dict[str, Any]:
+def _shown_answer(answer: QuestionAnswer) -> dict[str, Any]:
     values = answer.values()
     if not values["known"]:
         return {"markdown": answer.text(), "sources": [], "next": [], "known": False}
@@ -110,7 +110,7 @@ def _linked(text: str, tags: list[str]) -> str:
     return text
 
 
-def _found(question: str) -> dict[str, Any]:
+def _search_answer(question: str) -> dict[str, Any]:
     found = _index().search(question, MOST_FOUND)
     if not found:
         return {"markdown": "Nothing that is known fits this question.", "sources": [], "next": [], "known": False}

@@ -47,12 +47,12 @@ class WhatIf:
     def words(self, waits: str = "") -> str:
         """Say what stands on the screen, in one line; `waits`: why nothing is fitted now."""
         if self.moved is None:
-            return "" if self.recorded is None else _found(self.recorded)
+            return "" if self.recorded is None else _refit_words(self.recorded)
         keys = "Enter keeps it, escape puts it back."
         if not self.fitted:
             return f"Moved cut. {waits or 'Fitting.'} {keys}"
         assert self.refitted is not None  # fitted
-        return f"Moved cut: {_found(self.refitted)} {keys}"
+        return f"Moved cut: {_refit_words(self.refitted)} {keys}"
 
     @property
     def fitted(self) -> bool:
@@ -83,7 +83,7 @@ class WhatIf:
         return replace(self, recorded=found) if self.moved is None else replace(self, refitted=found)
 
 
-def _found(found: Refitted) -> str:
+def _refit_words(found: Refitted) -> str:
     if found.reason:
         return found.reason
     how = "" if found.exact else " (quick; exact when you rest)"

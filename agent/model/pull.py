@@ -62,7 +62,7 @@ def pull(what: RepositoryFile, quiet: bool) -> Pulled:
         raise VgoError("Models are fetched with huggingface_hub; pip install 'vgo-agent[llm]'.") from error
     place = models_folder() / Path(what.file).name
     url = hub.hf_hub_url(what.repo, what.file)
-    with _told(what, url):
+    with _refusals_worded(what, url):
         there = hub.get_hf_file_metadata(url)
         expected = _expected(there, what)
         if place.exists():
@@ -135,7 +135,7 @@ def _fetch(url: str, part: Path, size: int | None, what: RepositoryFile, quiet: 
 
 
 @contextmanager
-def _told(what: RepositoryFile, url: str) -> Iterator[None]:
+def _refusals_worded(what: RepositoryFile, url: str) -> Iterator[None]:
     """Say in one sentence what the Hub, the network or the disk refuses."""
     from huggingface_hub.errors import (  # type: ignore[attr-defined]  # HTTPError: of the library that it uses
         EntryNotFoundError,

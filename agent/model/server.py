@@ -128,17 +128,17 @@ class ModelServer:
         model = named[0]
         kind = OWNERS.get(model.owned_by, "other")
         if kind == "vLLM":
-            told = self._told("/version")
+            told = self._optional("/version")
             return ModelEndpoint(model.id, kind, str(told.get("version", "")), model.max_model_len or UNTOLD_CONTEXT)
         if kind == "llama-server":
-            told = self._told("/props")
+            told = self._optional("/props")
             slot = told.get("default_generation_settings")
             context = slot.get("n_ctx") if isinstance(slot, dict) else None
             known = context if isinstance(context, int) and context > 0 else UNTOLD_CONTEXT
             return ModelEndpoint(model.id, kind, str(told.get("build_info", "")), known)
         return ModelEndpoint(model.id, kind)
 
-    def _told(self, path: str) -> dict[str, Any]:
+    def _optional(self, path: str) -> dict[str, Any]:
         """Ask what a server may say or not."""
         try:
             said = json.loads(self._site.fetch(path, None, LOOK_S))

@@ -43,13 +43,13 @@ def state_text(view: View, listed: Menu, example: str, characters: int) -> str:
     """Write the state before a decision, in about so many characters; the same record gives the same text."""
     text = ""
     for share in SHARES:
-        text = _told(view, listed, example, share)
+        text = _state_text(view, listed, example, share)
         if len(text) <= characters:
             break
     return text
 
 
-def _told(view: View, listed: Menu, example: str, share: float) -> str:
+def _state_text(view: View, listed: Menu, example: str, share: float) -> str:
     steps, factors = view.record.calls, view.findings.factors
     candidates = open_candidates(view)
     most_steps, most_factors = _most(MOST_STEPS, share), _most(MOST_FACTORS, share)

@@ -20,10 +20,10 @@ ARMS = ("arm", "runs", "spread ratio", "level", "SD ratio", "CV ratio", "mean ra
 
 def text(found: Contrasted) -> str:
     """Give the words of a terminal: one arm in full, or a line for each of several."""
-    return blocks_text(tuple(_one(found, found.arms[0]) if len(found.arms) == 1 else _several(found)))
+    return blocks_text(tuple(_arm_blocks(found, found.arms[0]) if len(found.arms) == 1 else _several(found)))
 
 
-def _one(found: Contrasted, arm: ContrastedArm) -> Iterator[Block]:
+def _arm_blocks(found: Contrasted, arm: ContrastedArm) -> Iterator[Block]:
     one = arm.described
     yield Headline(f"{in_a_word(arm.spread)}: {arm.name} against {found.baseline}", _sentence(found, arm))
     arms = [TableColumn(name, verbatim=True) for name in (found.baseline, arm.name)]

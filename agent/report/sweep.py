@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...tools import document as doc
+from ...tools.execution.launcher_time import LauncherAlone
 from ...tools.subject import Subject
 from ...tools.sweep.standing import response_of
 from ...tools.sweep.sweep import Sweep
@@ -50,7 +53,9 @@ def _word(word: str) -> str:
     return word if shlex.quote(plain) == plain else shlex.quote(word)
 
 
-def sweep_summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
+def sweep_summary(
+    sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path, launcher: LauncherAlone | None = None
+) -> dict[str, Any]:
     """Give the object of `--json`, without the files that were written."""
     given_up = [row for row in cells if row["reason"]]
     return {
@@ -73,7 +78,20 @@ def sweep_summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: 
         "response": sweep.space.design.response,
         "best": (found := best(sweep, cells)),
         "headline": next(iter(best_words(found, subject.unit)), "no cell could be run"),
+        **(_beside(launcher, sweep, cells) if launcher else {}),
     }
+
+
+def _beside(launcher: LauncherAlone, sweep: Sweep, cells: Sequence[Row]) -> dict[str, Any]:
+    """Hold the launcher against the cell whose runs are the shortest, where it weighs most; nothing where none ran."""
+    ran = [row for row in cells if row["mean"] is not None]
+    shortest = min(ran, key=lambda row: row["mean"], default=None)
+    if shortest is None:
+        return {}
+    rows = sweep.rows_of(sweep.cell(shortest["cell"]))
+    found = launcher.beside(np.array([row["outcome"] for row in rows if row["ok"]]))
+    words = found.words_of(f"of {shortest['cell']}, where it weighs most") if found else ""
+    return {"launcher": {"cell": shortest["cell"], **found.model_dump(), "words": words}} if found and words else {}
 
 
 def _named(row: Row) -> dict[str, Any]:
@@ -118,6 +136,8 @@ def _one_best(response: str, one: Mapping[str, Any], unit: str) -> str:
 
 def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
     yield from (f"{one[0].upper()}{one[1:]}." for one in summary["dropped"])
+    if launcher := summary.get("launcher"):
+        yield launcher["words"]
     if len(sweep.cells) == 1:
         yield "There is one cell alone, and nothing to compare it with: give a parameter two levels or more."
     elif summary["best"]:

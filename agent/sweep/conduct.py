@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
+from ...tools.execution.launcher_time import launcher_alone
 from ...tools.execution.progress import Remark
 from ...tools.execution.row_log import SYNC_S, RowLog, RowsInMemory, rows_in
 from ...tools.experiment.conditions import AppliedConditions
@@ -130,6 +131,7 @@ class SweepRequest(ExperimentRequest):
         seconds = space.budget.seconds
         assert seconds is not None
         bench.deadline = run.clock.deadline(seconds, FILES_S)
+        launcher = launcher_alone(bench, seconds)
         with _log(run.folder.path / DRAWN, 0.0) as drawn, _log(run.folder.path / RAN) as ran:
             listener, hosts = run.interface.progressed, bool(self.subject.on)
             sweep = Sweep(space, self.seed, drawn, ran, hosts, listener, bench.deadline)
@@ -137,7 +139,7 @@ class SweepRequest(ExperimentRequest):
             def written() -> SweepResult:
                 from .files import write_files  # tables and pictures are dear to load, and no run should wait for that
 
-                return write_files(sweep, run, bench.described_by(layers))
+                return write_files(sweep, run, bench.described_by(layers), launcher)
 
             gc.disable()  # a collection between two runs would evict what the next one finds in the cache
             try:

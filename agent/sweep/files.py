@@ -9,6 +9,7 @@ from typing import Any
 
 from ...layers.schema import Layer
 from ...tools.document import illustrated
+from ...tools.execution.launcher_time import LauncherAlone
 from ...tools.recorded.write import write as write_table
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
@@ -35,13 +36,15 @@ class SweepResult:
         return ShownAnswer({**self.answer}, self.words, self.failure)
 
 
-def write_files(sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer]) -> SweepResult:
+def write_files(
+    sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer], launcher: LauncherAlone | None
+) -> SweepResult:
     """Write all of them; give the answer."""
     from ..render.files import document_files
     from ..report.response_figures import figure  # Matplotlib takes its time
 
     cells, folder, subject = list(cell_rows(sweep)), run.folder.path, run.subject
-    summary = sweep_summary(sweep, cells, subject, folder)
+    summary = sweep_summary(sweep, cells, subject, folder, launcher)
     if sweep.ran.rows:
         path = folder / RUNS
         write_table(runs_table(sweep, str(path), layers.values(), run.facts), path, fresh=True)

@@ -61,7 +61,7 @@ class PlannerContestant:
     def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Diagnose one case."""
         with self.diagnosed(case, seed) as one:
-            return _told(one) if not one.ended else _spent(one).model_copy(update={"ended": one.ended})
+            return _contest_answer(one) if not one.ended else _spent(one).model_copy(update={"ended": one.ended})
 
     @contextmanager
     def diagnosed(self, case: ShownCase, seed: int) -> Iterator[Diagnosed]:
@@ -115,7 +115,7 @@ class Silent:
         return {"granted": False, "by": "policy", "reason": "it changes the system, and the case does not allow that"}
 
 
-def _told(one: Diagnosed) -> ContestAnswer:
+def _contest_answer(one: Diagnosed) -> ContestAnswer:
     finished = one.finished
     evidence = gather(finished)
     verdict, factors = evidence.verdict, evidence.factors

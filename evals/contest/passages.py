@@ -130,14 +130,14 @@ def _verdict(evidence: Evidence, text: str, where: str) -> Passage:
     values.append(len({batch.applied.mitigation for batch in evidence.batches if batch.compared}))
     if measured:
         values += _given(measured.outcome.n, measured.outcome.mean, measured.outcome.sd, measured.outcome.cv)
-    for batch in _told(evidence):
+    for batch in _headline_batches(evidence):
         values += [*_pairs(batch), *_of_claims(batch)]
     p_values = [*(factor.p_value for factor in factors), *(ranking.p_value for ranking in evidence.rankings)]
     p_values += [proof.claim.p_value] if (proof := helpful(evidence.verdict)) else []
     return Passage(where, _unquoted(text, evidence), tuple(values), run.subject.unit, tuple(p_values))
 
 
-def _told(evidence: Evidence) -> list[Batch]:
+def _headline_batches(evidence: Evidence) -> list[Batch]:
     """Batches whose numbers a headline gives: the one that confirms, else the last of a mitigation that is alone."""
     if evidence.confirming and evidence.confirming.compared:
         return [evidence.confirming]

@@ -100,14 +100,14 @@ def _rows(of: Results, other: Results, contestant: str) -> list[ScoredAnswer]:
 
 
 def _answers(contestant: str, old: list[ScoredAnswer], new: list[ScoredAnswer]) -> Iterator[Answered]:
-    before = {(row.case, row.seed): _told(row) for row in old}
+    before = {(row.case, row.seed): _answer_words(row) for row in old}
     for row in new:
-        was, now = before[row.case, row.seed], _told(row)
+        was, now = before[row.case, row.seed], _answer_words(row)
         if was != now:
             yield Answered(contestant=contestant, case=row.case, seed=row.seed, old=was, new=now)
 
 
-def _told(row: ScoredAnswer) -> str:
+def _answer_words(row: ScoredAnswer) -> str:
     answer = row.answer
     parts = (answer.verdict or row.unfinished, answer.causes[0] if answer.causes else "", answer.mitigation)
     return ", ".join(filter(None, parts))

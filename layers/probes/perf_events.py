@@ -30,7 +30,7 @@ class PerfEvents(Probe):
         self._unasked = dict(unasked or {})
         self._unknown: dict[str, str] = {}
         self._root = root
-        self._events = self._found()
+        self._events = self._by_name()
         self._scales = {text: event.scale for text, (event, _) in self._events.items()}
         self._hardware = [text for text, (event, _) in self._events.items() if event.hardware]
         self._reads = [(name, keys_of(column) or (column.read,)) for name, column in self._columns.items()]
@@ -75,7 +75,7 @@ class PerfEvents(Probe):
         """Close the events."""
         self._counters.close()
 
-    def _found(self) -> dict[str, tuple[PerfEvent, bool]]:
+    def _by_name(self) -> dict[str, tuple[PerfEvent, bool]]:
         found = {}
         for column in self._columns.values():
             for key, text in zip(keys_of(column), events_of(column.read), strict=True):

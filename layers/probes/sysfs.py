@@ -35,7 +35,7 @@ class SysfsFiles:
 
     def read(self) -> list[bytes | None]:
         """Return what each says now; None for one that cannot be read."""
-        return [self._one(number) for number in range(len(self.paths))]
+        return [self._content(number) for number in range(len(self.paths))]
 
     def close(self) -> None:
         """Close them."""
@@ -45,7 +45,7 @@ class SysfsFiles:
                 self._open[number] = GONE
                 SysfsFiles.kept -= 1
 
-    def _one(self, number: int) -> bytes | None:
+    def _content(self, number: int) -> bytes | None:
         file = self._open[number]
         if file == GONE:
             return read_once(self.paths[number])

@@ -23,9 +23,9 @@ from .asked_files import LAYER, adaptive, grid
 
 PROGRAM = """\
 #!/bin/sh
-n=$(cat vgo-runs/*/partial/*.jsonl vgo-runs/*/log.jsonl 2>/dev/null | wc -l)
+n=$(cat */*/partial/*.jsonl */*/log.jsonl 2>/dev/null | wc -l)
 size=${1:-1}
-if [ "$n" -gt 0 ]; then
+if [ "$(cat vgo-runs/*/partial/*.jsonl vgo-runs/*/log.jsonl 2>/dev/null | wc -l)" -gt 0 ]; then
   read -r made < made; made=$((made + 1)); echo $made > made
   read -r last < last
   if [ $made -eq "$last" ]; then
@@ -50,12 +50,15 @@ COMMANDS = {
     "measure": ("measure", *SHORT),
     "profile": ("measure", *JUDGED, *PROFILED, "--runs", "30"),
     "try": ("try", "glibc_tcache", "--param", "blocks=2", *SHORT, "--pairs", "30"),
+    "try --after": ("try", "fix_the_work", "--after", "EARLIER", *SHORT),
     "tune": ("try", "glibc_tcache", "--search", "blocks=1..3", *SHORT),
     "diagnose": ("diagnose", *SHORT, *PROFILED, "--max-mitigations", "1"),
     "study": ("sweep", "openmp", *JUDGED, "--factors", "wait", "--rounds", "12"),
     "sweep, grid": ("sweep", "grid.yaml", "--seed", "3"),
     "sweep, adaptive": ("sweep", "adaptive.yaml", "--seed", "3"),
 }
+EARLIER = ("try", "glibc_tcache", "--param", "blocks=2", *SHORT, "--pairs", "10", "--out", "earlier")
+"""Leaves the baseline that a command of these compares with."""
 QUICK = ("measure", "sweep, grid")
 SERVE = (
     ("resume", "RUN"),
@@ -82,6 +85,16 @@ class Folder:
             (path / name).write_text(text)
         (path / "program.sh").chmod(0o755)
         trust([path / "said.yaml"])
+
+    def carry_out(self, name: str) -> subprocess.CompletedProcess[str]:
+        """Run one of the commands, and before it what it compares with."""
+        words = COMMANDS[name] if name.startswith("sweep") else (*COMMANDS[name], "--", "./program.sh")
+        if "EARLIER" not in words:
+            return self.run(*words)
+        made = self.run(*EARLIER, "--", "./program.sh")
+        assert made.returncode == 0, made.stderr
+        (earlier,) = self.path.glob("earlier/*")
+        return self.run(*(word.replace("EARLIER", str(earlier)) for word in words))
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command in a session of its own, so that the program kills nothing else."""
@@ -117,13 +130,12 @@ def test_a_command_killed_at_any_run_goes_on_to_the_same_table(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    words = COMMANDS[name] if name.startswith("sweep") else (*COMMANDS[name], "--", "./program.sh")
     whole = Folder(tmp_path / "whole", 0, vgo)
-    ended = whole.run(*words)
+    ended = whole.carry_out(name)
     assert ended.returncode == 0, ended.stderr
     last = random.Random(f"{name}:{seed}").randint(1, whole.made)
     killed = Folder(tmp_path / "killed", last, vgo)
-    assert killed.run(*words).returncode == -signal.SIGKILL
+    assert killed.carry_out(name).returncode == -signal.SIGKILL
     run = str(killed.kept.relative_to(killed.path))
     for command in SERVE:
         served = killed.run(*(word.replace("RUN", run) for word in command))
@@ -152,11 +164,10 @@ def test_what_a_loss_of_power_tears_is_made_again_and_the_table_is_the_same(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    words = COMMANDS[name] if name.startswith("sweep") else (*COMMANDS[name], "--", "./program.sh")
     whole = Folder(tmp_path / "whole", 0, vgo)
-    assert whole.run(*words).returncode == 0
+    assert whole.carry_out(name).returncode == 0
     killed = Folder(tmp_path / "killed", whole.made // 2, vgo)
-    assert killed.run(*words).returncode == -signal.SIGKILL
+    assert killed.carry_out(name).returncode == -signal.SIGKILL
     run, backup = killed.kept, tmp_path / "backup"
     shutil.copytree(run, backup)
     for zeros in (False, True):

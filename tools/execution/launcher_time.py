@@ -14,6 +14,8 @@ from .bench import Bench
 from .launch import Launch
 
 RUNS, FEWEST = 10, 3
+SHARE = 0.05
+"""Of the budget: for the launcher at most, and as much for what it is held against."""
 TRUE = ("/bin/true",)
 Z = 1.96
 """Of a 95 % interval."""
@@ -52,31 +54,58 @@ class LauncherTime(FiniteResult):
             "of both: to judge the program alone, have it print its own time and read that with --metric."
         )
 
+    def words_of(self, which: str) -> str:
+        """The same of some of the runs."""
+        return f"Of the runs {which}, {self.words[0].lower()}{self.words[1:]}" if self.words else ""
 
-def launcher_time(bench: object, outcomes: FloatArray, most_s: float) -> LauncherTime | None:
-    """Time the launcher of a bench whose wall times, shape (runs,) in seconds, are known; None where there is none.
 
-    The program follows the launcher, so means add up and the program's own is the difference; variances would only
-    if the two did not depend on each other, so the spread is left as it is.
-    """
+class LauncherAlone(FiniteResult):
+    """The launcher without the program."""
+
+    launcher: str
+    runs: int
+    mean_s: float
+    """Of `true` through the launcher less that of `true` without."""
+    sd_s: float
+    error_s: float
+    """Of the mean."""
+
+    def beside(self, outcomes: FloatArray) -> LauncherTime | None:
+        """Hold it against wall times, shape (runs,) in seconds; None where they are too few.
+
+        The program follows the launcher, so means add up and the program's own is the difference; variances would only
+        if the two did not depend on each other, so the spread is left as it is.
+        """
+        if outcomes.size < FEWEST:
+            return None
+        mean, sd = float(outcomes.mean()), float(outcomes.std(ddof=1))
+        half = Z * math.hypot(self.error_s, sd / math.sqrt(outcomes.size))
+        low = mean - self.mean_s - half
+        return LauncherTime(
+            launcher=self.launcher,
+            runs=self.runs,
+            mean_s=self.mean_s,
+            sd_s=self.sd_s,
+            share=self.mean_s / mean,
+            runs_sd_s=sd,
+            program_s=IntervalEstimate(low=low, high=low + 2 * half) if low > 0 else None,
+        )
+
+
+def launcher_alone(bench: object, budget_s: float) -> LauncherAlone | None:
+    """Time the launcher of a bench that judges by wall time; None where there is none, or no time for it."""
     if not isinstance(bench, Bench) or bench.launcher is None or bench.subject.metric is not None:
         return None
-    launched = _times(bench, bench.way(replace(bench.launch, argv=TRUE)).launch, most_s)
-    direct = _times(bench, replace(bench.launch, argv=TRUE), most_s)
-    if min(launched.size, direct.size, outcomes.size) < FEWEST:
+    launched = _times(bench, bench.way(replace(bench.launch, argv=TRUE)).launch, SHARE * budget_s)
+    direct = _times(bench, replace(bench.launch, argv=TRUE), SHARE * budget_s)
+    if min(launched.size, direct.size) < FEWEST:
         return None
-    mean, own_s = float(outcomes.mean()), float(launched.mean() - direct.mean())
-    error = math.sqrt(sum(float(arm.var(ddof=1)) / arm.size for arm in (outcomes, launched, direct)))
-    return LauncherTime(
+    return LauncherAlone(
         launcher=bench.launcher.layer.key,
         runs=launched.size,
-        mean_s=own_s,
+        mean_s=float(launched.mean() - direct.mean()),
         sd_s=float(launched.std(ddof=1)),
-        share=own_s / mean,
-        runs_sd_s=float(outcomes.std(ddof=1)),
-        program_s=IntervalEstimate(low=low, high=low + 2 * Z * error)
-        if (low := mean - own_s - Z * error) > 0
-        else None,
+        error_s=math.sqrt(sum(float(arm.var(ddof=1)) / arm.size for arm in (launched, direct))),
     )
 
 

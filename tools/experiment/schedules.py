@@ -193,7 +193,7 @@ def _stretches(profiled: Sequence[LayerSet], bare: int) -> Iterator[list[LayerSe
 
 @dataclass(frozen=True)
 class Rotation:
-    """ExperimentConditions in an order that was drawn, less those that turned out to be no use."""
+    """Conditions in an order that was drawn, less those that turned out to be no use."""
 
     order: tuple[str, ...]
     left_out: Callable[[Sequence[Row]], Container[str]]

@@ -87,7 +87,7 @@ def _search(pairs: QuotaPairs, search: Search, run: RunStep, telling: Callable[[
         rows = run(step)
         pairs.add(step, rows)
         _refuse_unknown(pairs)
-        telling(_told(pairs))
+        telling(_step_words(pairs))
         if last or len(rows) < 2 * len(order):
             return last and len(rows) == 2 * len(order)
         before, cpus = cpus, pairs.cpus_wanted()
@@ -95,7 +95,7 @@ def _search(pairs: QuotaPairs, search: Search, run: RunStep, telling: Callable[[
     raise AssertionError("a search has a last step")
 
 
-def _told(pairs: QuotaPairs) -> str:
+def _step_words(pairs: QuotaPairs) -> str:
     step = pairs.steps[-1]
     return (
         f"  quota {step.quota.cpus:.4g} CPUs: median speed-up over the base {step.median:.3g} "

@@ -239,10 +239,10 @@ def restated(values: FloatArray, outcome: FloatArray, exempt: Collection[int] = 
     if len(rows) < _FEWEST_RESTATED or np.ptp(outcome[rows]) == 0:
         return {}
     places = np.array([place for place in range(values.shape[1]) if place not in exempt], dtype=np.int64)
-    return dict(_found(values, outcome[rows], rows, places))
+    return dict(_restating(values, outcome[rows], rows, places))
 
 
-def _found(values: FloatArray, outcome: FloatArray, rows: IntArray, places: IntArray) -> Iterator[tuple[int, str]]:
+def _restating(values: FloatArray, outcome: FloatArray, rows: IntArray, places: IntArray) -> Iterator[tuple[int, str]]:
     ranks = ranks_of(outcome)
     for start in range(0, len(places), _CHUNK):
         chunk = places[start : start + _CHUNK]

@@ -259,10 +259,12 @@ def _words(found: StudyDesign) -> str:
 
 def one_warm_up(found: Mapping[str, Sequence[WarmUpRun]]) -> tuple[WarmUpRun, ...]:
     """Make one of the warm-up runs of several hosts: what fails on one is left out, what is alike is so on all."""
-    return tuple(_one(dict(zip(found, of_setting, strict=True))) for of_setting in zip(*found.values(), strict=True))
+    return tuple(
+        _of_all_hosts(dict(zip(found, of_setting, strict=True))) for of_setting in zip(*found.values(), strict=True)
+    )
 
 
-def _one(tried: Mapping[str, WarmUpRun]) -> WarmUpRun:
+def _of_all_hosts(tried: Mapping[str, WarmUpRun]) -> WarmUpRun:
     failing = next((f"on {host}: {its.failure}" for host, its in tried.items() if its.failure), "")
     alike = {its.alike for its in tried.values()}
     first = next(iter(tried.values()))

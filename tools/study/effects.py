@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from ...knowledge.shape import Frozen
-from ..claim import interval, word
+from ..claim import TooFew, interval, word
 from ..statistics.ratio_test import FEWEST, holm
 from ..statistics.values import FloatArray
 from .design import StudyDesign, StudyFactor
@@ -242,8 +242,12 @@ def _held_against(
 
 
 def _none(steps: Sequence[CoreReservation]) -> str:
-    if not any(step.against_all for step in steps):
-        return "Too few rounds count to say how many cores to leave to the system."
+    held = [step.against_all.spread for step in steps if step.against_all]
+    unsaid = [one.why for one in held if isinstance(one, TooFew)]
+    if len(unsaid) == len(held):
+        return (
+            f"How many cores to leave to the system cannot be said: {unsaid[0] if unsaid else 'too few rounds count'}."
+        )
     return f"Leaving cores to the system is not shown to make it {word('less')} than using all of them."
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.layers.trust import trust
+
 Vgo = Callable[..., subprocess.CompletedProcess[str]]
 CPU = max(os.sched_getaffinity(0))
 
@@ -63,3 +65,28 @@ def test_a_diagnosis_through_a_launcher_records_it_and_the_host(vgo: Vgo, script
     assert "| `host` |" in page and "| `layers` |" in page
     assert vgo("verify", "--recompute", str(folder)).returncode == 0
     assert vgo("verify", str(folder)).returncode == 0
+
+
+SLOW = """\
+key: slow
+kind: launcher
+description: Takes its time.
+run: sh -c 'sleep 0.03; exec "$$0" "$$@"' $CMD $ARGS
+"""
+
+
+def test_what_a_launcher_takes_itself_is_told_beside_the_cells_of_a_sweep(
+    vgo: Vgo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    layer = tmp_path / "slow.yaml"
+    layer.write_text(SLOW)
+    trust([layer])
+    limits = ("--min-runs", "5", "--max-runs", "5", "--budget", "900")
+    done = vgo("sweep", "MODE=1,2", *limits, "--launcher", "./slow.yaml", "--", "/bin/true")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "Of the runs of c000" in said and "the launcher slow itself takes" in said and "--metric" in said
+    (folder,) = tmp_path.glob("vgo-runs/*")
+    assert "timed on `true`" in (folder / "report.md").read_text()
+    assert vgo("verify", "--recompute", str(folder)).returncode == 0

@@ -118,7 +118,7 @@ def read_by_the_other_commands(here: Run, answer, path: Path) -> None:
     (one,) = json.loads(here("runs", "--json").stdout)["runs"]
     assert one["when"] and one["verdict"] == f"study: {answer['headline']}"
     assert here("verify", one["folder"]).stdout.startswith("As it was written: 3 events")
-    assert "Runs.csv, answer.json made again from the " in here("verify", "--recompute", one["folder"]).stdout
+    assert " rows of the log gave runs.csv, answer.json again." in here("verify", "--recompute", one["folder"]).stdout
 
 
 @needs_openmp

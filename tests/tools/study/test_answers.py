@@ -153,6 +153,8 @@ def test_no_reservation_is_claimed_by_luck() -> None:
     answer = reservation(found, outcomes(drawn(found, 30, lambda _: 1.0)), runs_for(found, well(found)), 0.05)
     assert answer.enough is None
     assert answer.answer == "Leaving cores to the system is not shown to make it steadier than using all of them."
+    few = reservation(found, outcomes(drawn(found, 6, lambda _: 1.0)), runs_for(found, well(found)), 0.05)
+    assert few.answer.endswith("cannot be said: there are 6 of each, and each arm needs at least 10.")
 
 
 def test_a_steadier_setting_is_recommended_only_when_its_own_batch_confirms_it() -> None:
