@@ -114,8 +114,8 @@ def rows(contest: Contest, tasks: Iterable[EvaluationTask], pace: EvaluationPace
     waiting = list(tasks)
     crew = _Crew(contest, pace)
     try:
-        crew.hire(min(pace.jobs, len(waiting)))
-        while waiting or any(worker.task for worker in crew.workers):
+        while waiting or crew.busy:
+            crew.hire(min(pace.jobs, crew.busy + len(waiting)) - len(crew.workers))
             if not crew.workers:
                 yield from (_unanswered(task, f"not asked: {crew.lost}") for task in waiting)
                 return
@@ -128,7 +128,7 @@ def rows(contest: Contest, tasks: Iterable[EvaluationTask], pace: EvaluationPace
 
 @dataclass
 class _Crew:
-    """The processes that answer; who is lost is replaced, until several in a row could not even start."""
+    """The processes that answer; until several in a row could not even start, as many as have something to do."""
 
     contest: Contest
     pace: EvaluationPace
@@ -138,9 +138,14 @@ class _Crew:
     lost: str = ""
     """What became of the last one of them."""
 
+    @property
+    def busy(self) -> int:
+        """How many answer."""
+        return sum(worker.task is not None for worker in self.workers)
+
     def hire(self, many: int) -> None:
         """Start processes."""
-        while many and self.failed < STARTS:
+        while many > 0 and self.failed < STARTS:
             try:
                 self.workers.append(_start(self.contest, self.pace.start_s))
                 many -= 1
@@ -178,12 +183,11 @@ class _Crew:
         return row
 
     def _without(self, worker: _Worker, why: str) -> ScoredAnswer | None:
-        """End and replace one; give the row that its task becomes."""
+        """End one; give the row that its task becomes."""
         worker.end()
         self.workers.remove(worker)
         if not worker.ready:
             self._not_started(why)
-        self.hire(1)
         return _unanswered(worker.task, why) if worker.task else None
 
     def _not_started(self, why: str) -> None:

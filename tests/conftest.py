@@ -71,7 +71,7 @@ def vgo(tmp_path: Path, request: pytest.FixtureRequest) -> Vgo:
     """Run the command in an empty folder, with no settings file."""
 
     def run(
-        *arguments: str, env: dict[str, str] | None = None, timeout: float = 240, **more: Any
+        *arguments: str, env: dict[str, str] | None = None, timeout: float = 240, lines: str | None = None, **more: Any
     ) -> subprocess.CompletedProcess[str]:
         words = [str(COMMAND), *map(os.fsdecode, arguments)]
         whole = os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")} | (env or {})
@@ -83,23 +83,29 @@ def vgo(tmp_path: Path, request: pytest.FixtureRequest) -> Vgo:
                 capture_output=True,
                 text=True,
                 timeout=timeout,
-                stdin=subprocess.DEVNULL,
+                **({"stdin": subprocess.DEVNULL} if lines is None else {"input": lines}),
                 **more,
             )
         address: Path = request.getfixturevalue("command_server")
-        return forked(address, {"argv": words, "cwd": str(tmp_path), "env": whole} | more, timeout)
+        return forked(address, {"argv": words, "cwd": str(tmp_path), "env": whole} | more, timeout, lines)
 
     return run
 
 
-def forked(address: Path, asked: dict[str, Any], timeout: float) -> subprocess.CompletedProcess[str]:
-    """Have the server carry out a command, as `subprocess.run` would: until nothing writes to its streams any more."""
+def forked(
+    address: Path, asked: dict[str, Any], timeout: float, lines: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Have the server carry out a command, as `subprocess.run` would: until nothing writes to its streams any more.
+
+    `lines` come through a pipe, which has to hold them; None: the command reads from nowhere.
+    """
     (out, to_out), (errors, to_errors) = os.pipe(), os.pipe()
-    with socket.socket(socket.AF_UNIX) as connection, ThreadPoolExecutor(2) as pool, open(os.devnull) as nothing:
+    given = os.open(os.devnull, os.O_RDONLY) if lines is None else _piped(lines)
+    with socket.socket(socket.AF_UNIX) as connection, ThreadPoolExecutor(2) as pool:
         said = [pool.submit(_read, stream) for stream in (out, errors)]
         connection.connect(str(address))
-        socket.send_fds(connection, [b" "], [nothing.fileno(), to_out, to_errors])
-        for stream in (to_out, to_errors):
+        socket.send_fds(connection, [b" "], [given, to_out, to_errors])
+        for stream in (given, to_out, to_errors):
             os.close(stream)
         connection.sendall(json.dumps(asked, default=str).encode() + b"\n")
         with connection.makefile() as answers:
@@ -111,6 +117,13 @@ def forked(address: Path, asked: dict[str, Any], timeout: float) -> subprocess.C
                 os.kill(pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(asked["argv"], timeout) from None
         return subprocess.CompletedProcess(asked["argv"], code, *(text.result() for text in said))
+
+
+def _piped(lines: str) -> int:
+    reading, writing = os.pipe()
+    with open(writing, "w") as pipe:
+        pipe.write(lines)
+    return reading
 
 
 def _read(stream: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
@@ -100,6 +100,13 @@ class Finished:
         return found
 
 
+@lru_cache(maxsize=8)
+def _table(runs: bytes, layers: bytes, call_id: str) -> RunTable:
+    """Parse a table once, for each step reads those of the steps before; nobody changes it."""
+    known = read_layers(layers) if layers else load_layers()
+    return read_runs(runs, f"the table of {call_id}", known.values())
+
+
 @dataclass(frozen=True)
 class Record:
     """The finished calls, in order, and their artefacts."""
@@ -120,9 +127,8 @@ class Record:
 
     def runs(self, call: Finished) -> RunTable:
         """Read the run table that a measuring call left."""
-        return read_runs(
-            self.store.get(call.artefacts[RUNS]), f"the table of {call.call_id}", self.layers(call).values()
-        )
+        layers = self.store.get(call.artefacts[LAYERS]) if LAYERS in call.artefacts else b""
+        return _table(self.store.get(call.artefacts[RUNS]), layers, call.call_id)
 
     def layers(self, call: Finished) -> dict[str, Layer]:
         """Layers that a measuring call used, by spec, as they were then; the shipped ones where none were recorded."""

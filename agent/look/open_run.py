@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +18,8 @@ from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RankArguments, associated
 from ...tools.rank_factors import run as rank_factors
 from ...tools.ranking import RankResult
-from ...tools.record import Finished, Record
+from ...tools.record import Finished
 from ...tools.results import LabelResult, RunClasses
-from ...tools.run_table import RunTable
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled
 from ...tools.statistics.shape.describe import describe
@@ -33,19 +32,6 @@ from .scenes import PlottedFactor, PlottedOutcomes, plotted
 
 CUT_CALL = "cut"
 """Id of the label that stands in for one that nobody has recorded."""
-
-
-@dataclass(frozen=True)
-class KeptRecord(Record):
-    """A record whose tables are parsed once: every cut looks at the same ones."""
-
-    kept: dict[str, RunTable] = field(default_factory=dict)
-
-    def runs(self, call: Finished) -> RunTable:
-        """Read the run table that a measuring call left."""
-        if call.call_id not in self.kept:
-            self.kept[call.call_id] = super().runs(call)
-        return self.kept[call.call_id]
 
 
 @dataclass(frozen=True)
@@ -89,11 +75,10 @@ def open_run(path: Path) -> OpenRun | None:
     record = record_of(events, folder)
     if start is None or not Findings(record).profiles:
         return None
-    kept = KeptRecord(record.calls, record.store, record.reopened_s)
     knowledge = start.plan.known(load_knowledge())
     machine = Machine.model_validate_json(folder.get(start.machine))
     subject = start.subject
-    case = Case(CUT_CALL, subject, start.limits, machine, knowledge, kept, plan=start.plan)
+    case = Case(CUT_CALL, subject, start.limits, machine, knowledge, record, plan=start.plan)
     runs, labelled = profiled(case.findings), case.findings.labelled
     outcomes = PlottedOutcomes(runs.outcome, subject.unit, subject.name, subject.lower_is_better)
     cut = labelled.classes.cut if labelled else None

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...agent.graph import FALLBACK, Loop
 from ...agent.legal import was_legal
 from ...agent.live import Live
 from ...agent.planners.base import Planner
@@ -66,6 +65,8 @@ class PlannerContestant:
     @contextmanager
     def diagnosed(self, case: ShownCase, seed: int) -> Iterator[Diagnosed]:
         """Diagnose one case, and keep its folder meanwhile."""
+        from ...agent.graph import Loop  # langgraph takes a second to load, which no answer without a diagnosis needs
+
         knowledge = load()
         with own_folder("eval") as place:
             folder = RunFolder.create(Path(place), "case")
@@ -144,6 +145,8 @@ def _claimed(verdict: Verdict, factors: Sequence[RankedFactor]) -> tuple[str, ..
 
 def _spent(one: Diagnosed) -> ContestAnswer:
     """Count what was spent, whether or not there is a verdict."""
+    from ...agent.graph import FALLBACK
+
     transcript, folder, start = one.transcript, one.folder, one.start
     record = record_of(transcript.events, folder)
     decisions = bodies(transcript.events, Decision)

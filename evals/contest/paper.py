@@ -38,7 +38,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from polars import selectors as cs
-from sklearn.tree import DecisionTreeClassifier
 
 from ...knowledge.loader import Knowledge, load
 from ...tools.remedies import costly
@@ -97,6 +96,8 @@ def weigh(case: ShownCase, profile: Sequence[Row], seed: int, *, consequences: b
     slow = label(outcome, describe(outcome), case.recording.subject.lower_is_better).slow
     values = table.to_numpy().astype(np.float64)
     # Measured from the median, since trees work in single precision, where large counters lose digits.
+    from sklearn.tree import DecisionTreeClassifier  # a second to load, which no other contestant needs at its start
+
     tree = DecisionTreeClassifier(max_depth=DEPTH, class_weight="balanced", random_state=seed)
     tree.fit(values - np.nanmedian(values, axis=0), slow)
     weights = map(Weight, table.columns, tree.feature_importances_.tolist())

@@ -44,7 +44,7 @@ def test_there_are_enough_and_enough_of_them_are_controls() -> None:
 
 
 @pytest.mark.parametrize("key", keys())
-@pytest.mark.cells(10)
+@pytest.mark.cells(4)
 def test_each_condition_has_its_runs(key: str) -> None:
     case = case_of(key)
     counted = pl.read_parquet(case.folder / TABLE, columns=[SERIES])[SERIES].value_counts()
@@ -78,7 +78,7 @@ def test_a_cure_was_recorded_where_there_is_one(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", keys())
-@pytest.mark.cells(6)
+@pytest.mark.cells(2)
 def test_truth_and_pairs_agree(key: str) -> None:
     assert doubts(case_of(key), read_truth(case_of(key).folder)) == ()
 

@@ -23,13 +23,14 @@ from vgo_agent.agent.planners.compact import (
 from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.tools.simulated import Lead
 
+from ..examples import examples
 from .simulated import views
 
 SEEDS = st.integers(0, 10**9)
 SHARES = st.sampled_from((0.0, 0.2, 0.7))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.5), deadline=None)
 @given(SEEDS, SHARES)
 def test_a_line_is_short_and_of_known_words_and_comes_again(seed: int, share: float) -> None:
     for view in views(drawn(seed), share):

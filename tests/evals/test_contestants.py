@@ -72,6 +72,7 @@ def caused_by(*causes: str) -> Truth:
 
 @pytest.mark.parametrize("sizes", [{}, {"runs": 40}, {"runs": 60, "pairs": 20}, {"runs": 100, "helps": ""}], ids=str)
 @pytest.mark.parametrize("kind", TRUTHS)
+@pytest.mark.cells(4)
 def test_made_cases_pass_the_gates(kind: Kind, sizes: Mapping[str, Any], tmp_path: Path) -> None:
     assert admitted(made_case(tmp_path, kind, **sizes)).file.key == f"made-{kind}"
 

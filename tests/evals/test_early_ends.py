@@ -50,6 +50,7 @@ def case() -> RecordedCase:
         ("compare", "(less in one batch) undecided"),
     ],
 )
+@pytest.mark.cells(2)
 def test_what_ended_the_search_is_told_as_it_was(case: RecordedCase, last: str, words: str) -> None:
     with PlannerContestant("hasty", lambda _: Hasty(last)).diagnosed(case.shown, 1) as one:
         evidence = gather(one.finished)

@@ -12,21 +12,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from vgo_agent.agent.cli import main
 from vgo_agent.evals.recorded.gate import UnsoundCase, admitted, load_cases
 from vgo_agent.evals.recorded.manifest import reseal, seal
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.knowledge.errors import VgoError
 
-COMMAND = Path(sys.executable).with_name("vgo-agent")
 PROGRAM = "import random; print('time_ms', 20 + random.random())"
 TRUTH = "verdicts: [cause not visible]\nmust_not_help: [pin_to_cpu]\nwhy: It draws its time.\n"
 Broke = Callable[[Path], None]
-
-
-def record(*words: str) -> None:
-    """Record through the front door."""
-    subprocess.run([COMMAND, "eval", "record", *words], check=True, capture_output=True, stdin=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +29,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real case of a program that draws its time, with 12 runs and 6 pairs."""
     folder = tmp_path_factory.mktemp("recorded")
     words = ("--runs", "12", "--pairs", "6", "--layer", "process", "--mitigation", "pin_to_cpu", "--out", str(folder))
-    record("draws", *words, "--metric", "time_ms ([0-9.]+)", "--", sys.executable, "-ISc", PROGRAM)
+    metric = ("--metric", "time_ms ([0-9.]+)")
+    assert main(["eval", "record", "draws", *words, *metric, "--", sys.executable, "-ISc", PROGRAM]) == 0
     case = folder / "draws"
     (case / "truth.yaml").write_text(TRUTH)
     reseal(case)

@@ -51,13 +51,15 @@ from vgo_agent.tools.verdict import (
     to_json,
 )
 
+from ..examples import examples
+
 MANY = [compose("many", number) for number in range(400)]
 DOSED = [
     pytest.param(one, language, id=f"{one.key}-{language}") for one in parts().mechanisms for language in one.languages
 ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(0.2), deadline=None)
 @given(seed=st.text(max_size=9), number=st.integers(0, 99))
 def test_a_program_comes_from_its_seed_and_number_alone(seed: str, number: int) -> None:
     one = compose(seed, number)

@@ -219,7 +219,7 @@ def test_what_the_pairs_prove_and_the_truth_leaves_out_is_doubted(tmp_path: Path
 
 
 def test_options_may_stand_after_the_name(record: Record, cases: Path) -> None:
-    record("draws", *SMALL, *METRIC, "--", sys.executable, "-ISc", DRAWS)
+    record("draws", *SMALL, *METRIC, "--mitigation", "pin_to_cpu", "--", sys.executable, "-ISc", DRAWS)
     assert (cases / "draws" / "runs.parquet").exists()
 
 

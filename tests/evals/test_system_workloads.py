@@ -92,6 +92,7 @@ def test_the_steady_twin_has_no_neighbour_no_limit_and_no_setting(workload: Work
 
 
 @pytest.mark.parametrize("name", [workload.name for workload in SURROUNDED])
+@pytest.mark.cells(3)
 def test_what_a_killed_process_left_is_put_back_by_restore(name: str) -> None:
     needed(name)
     before = around_here()

@@ -108,6 +108,7 @@ def unquoted(prose: str) -> str:
 
 
 @pytest.mark.parametrize("place", range(len(HOSTILE)))
+@pytest.mark.cells(8)
 def test_hostile_words_are_quoted_and_claim_nothing(index: Index, place: int) -> None:
     with run_with(HOSTILE[place], index) as conversation:
         for speaker in (None, obedient(place)):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from vgo_agent.agent.answers.speaker import Speaker
 from vgo_agent.agent.model.process import ModelProcess
 from vgo_agent.knowledge.loader import load
 
-from ...conftest import COMMAND
+from ...conftest import Vgo
 from ...tiny_gguf import tiny
 from .test_answers import SCEPTICAL
 
@@ -56,14 +54,9 @@ def test_a_context_that_is_too_small_is_told_and_the_templates_answer(talk, mode
     assert answer.by == "templates" and "more than the context" in answer.passed_over
 
 
-def asked(folder: Path, cache: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"XDG_CACHE_HOME": str(cache), "XDG_CONFIG_HOME": str(folder.parent / "config")}
-    command = [str(COMMAND), "ask", str(folder), *words]
-    return subprocess.run(command, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=240)
-
-
-def test_the_command_lets_the_model_that_is_named_speak(folders: FOLDER, cache: Path, model: Path) -> None:
-    done = asked(folders("confirmed"), cache, "--model", str(model), "--json", "did pin_to_cpu help?")
+def test_the_command_lets_the_model_that_is_named_speak(vgo: Vgo, folders: FOLDER, cache: Path, model: Path) -> None:
+    words = ("--model", str(model), "--json", "did pin_to_cpu help?")
+    done = vgo("ask", str(folders("confirmed")), *words, env={"XDG_CACHE_HOME": str(cache)})
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["by"] == '"tiny.gguf"' or "context" in said["passed_over"]
@@ -71,10 +64,10 @@ def test_the_command_lets_the_model_that_is_named_speak(folders: FOLDER, cache: 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"not a model", b"GGUF" + bytes(200)])
 def test_what_is_no_model_is_refused_in_one_sentence(
-    folders: FOLDER, cache: Path, tmp_path: Path, content: bytes
+    vgo: Vgo, folders: FOLDER, cache: Path, tmp_path: Path, content: bytes
 ) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(content)
-    done = asked(folders("confirmed"), cache, "--model", str(broken), "why?")
+    done = vgo("ask", str(folders("confirmed")), "--model", str(broken), "why?", env={"XDG_CACHE_HOME": str(cache)})
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -18,6 +18,7 @@ from vgo_agent.agent.model.digest import sha256_of
 from vgo_agent.agent.model.gguf_file import read_gguf
 from vgo_agent.knowledge.errors import VgoError
 
+from ...examples import examples
 from ...tiny_gguf import CHAT, huge, tiny
 
 
@@ -95,7 +96,11 @@ def test_a_file_that_cannot_be_mapped_is_told(model: Path, monkeypatch: pytest.M
     assert "cannot be read (Cannot allocate memory)" in refused(model)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=examples(3),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+)
 @given(data=st.data())
 def test_changed_bytes_are_read_or_refused(tmp_path: Path, model: Path, data: st.DataObject) -> None:
     content = bytearray(model.read_bytes())

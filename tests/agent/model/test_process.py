@@ -90,6 +90,7 @@ def test_a_bad_grammar_is_refused_and_the_process_lives(process: ModelProcess) -
     ],
     ids=["good", "none", "raises", "broken", "recursion", "all memory", "much memory", "long", "expects more"],
 )
+@pytest.mark.cells(4)
 def test_a_template_is_respected_or_its_absence_said(tmp_path: Path, template: str | None, framed: str) -> None:
     with ModelProcess(tiny(tmp_path / "tiny.gguf", template=template), 1024, 1) as process:
         answer = process.ask(asked(), 60)

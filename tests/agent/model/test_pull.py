@@ -149,6 +149,7 @@ def test_a_file_that_was_no_model_is_told(pull: Pull, tmp_path: Path) -> None:
         ("tiny:x.gguf", "is no OWNER/REPO:FILE.gguf"),
     ],
 )
+@pytest.mark.cells(3)
 def test_what_cannot_be_had_is_told(pull: Pull, tmp_path: Path, content: bytes, spec: str, says: str) -> None:
     with standing_in(Hub(content)) as hub:
         assert says in refused(pull(hub.address, spec), tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,15 @@ from ..answers.run_made import written
 from ..report.conftest import MAKERS
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(MAKERS["confirmed"](), tmp_path_factory.mktemp("finished") / "made")
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return written(MAKERS["confirmed"](), tmp_path / "vgo-runs" / "made")
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy that may be changed."""
+    return Path(shutil.copytree(finished, tmp_path / "vgo-runs" / "made"))
 
 
 def only(run: Path) -> ListedRun:
@@ -101,7 +108,7 @@ def test_what_a_killed_process_was_about_to_start_is_waited_for(run: Path, monke
 
 
 def test_deleting_takes_the_folder_and_leaves_the_rest(run: Path) -> None:
-    beside = written(MAKERS["confirmed"](), run.parent / "beside")
+    beside = Path(shutil.copytree(run, run.parent / "beside"))
     assert delete(run) > 0
     assert [Path(one.folder) for one in history(run.parent)] == [beside]
     assert list(run.parent.iterdir()) == [beside]

@@ -19,7 +19,7 @@ from vgo_agent.agent.plain.lines import LinesIn
 from vgo_agent.agent.plain.plain import Plain
 from vgo_agent.agent.worker.link import WorkerState
 
-from ...conftest import COMMAND
+from ...conftest import COMMAND, Vgo
 from ..answers.run_made import written
 from ..report.conftest import MAKERS
 
@@ -34,7 +34,7 @@ QUESTION = {
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii:surrogateescape"}
 
 
-def talk(folder: Path, *words: str, lines: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+def in_another_locale(folder: Path, *words: str, lines: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(COMMAND), "chat", "--plain", *words],
         input=lines,
@@ -43,7 +43,7 @@ def talk(folder: Path, *words: str, lines: str = "", **env: str) -> subprocess.C
         errors="surrogateescape",
         cwd=folder,
         timeout=240,
-        env=os.environ | {"XDG_CONFIG_HOME": str(folder / "config")} | env,
+        env=os.environ | {"XDG_CONFIG_HOME": str(folder / "config")} | ASCII,
     )
 
 
@@ -52,9 +52,9 @@ def made(tmp_path: Path) -> Path:
     return written(MAKERS["confirmed"](), tmp_path / "vgo-runs" / "made")
 
 
-def test_a_file_of_lines_is_a_conversation_and_nothing_moves_a_cursor(made: Path, tmp_path: Path) -> None:
+def test_a_file_of_lines_is_a_conversation_and_nothing_moves_a_cursor(vgo: Vgo, made: Path) -> None:
     lines = "/open made\nwhy is it slow?\n/copy\n/nope\n/screenshot\n/delete made\n/quit\nnot read\n"
-    done = talk(tmp_path, lines=lines)
+    done = vgo("chat", "--plain", lines=lines)
     assert done.returncode == 0, done.stderr
     said = [line[2:] for line in done.stdout.splitlines() if line.startswith("> ")]
     assert said == lines.splitlines()[:-1]
@@ -70,22 +70,16 @@ def test_a_file_of_lines_is_a_conversation_and_nothing_moves_a_cursor(made: Path
 
 @pytest.mark.slow
 def test_another_locale_and_lines_that_are_no_text_are_answered(made: Path, tmp_path: Path) -> None:
-    done = talk(
-        tmp_path,
-        str(made),
-        lines="wh\udcffy is it slow?\n",
-        LC_ALL="C",
-        PYTHONUTF8="0",
-        PYTHONIOENCODING="ascii:surrogateescape",
-    )
+    done = in_another_locale(tmp_path, str(made), lines="wh\udcffy is it slow?\n")
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert done.stdout.isascii() or done.stdout
 
 
-def test_a_whole_step_by_talking_in_a_pipe(tmp_path: Path, script) -> None:
+def test_a_whole_step_by_talking_in_a_pipe(vgo: Vgo, script) -> None:
     program = script("bench", "import os\nfor _ in range(os.urandom(1)[0] * 20): pass\n")
     lines = "/measure\n/profile\n/help try\n/stop\n"
-    done = talk(tmp_path, "--step", "--max-runs", "60", "--budget", "900", str(program), lines=lines)
+    limits = ("--max-runs", "60", "--budget", "900")
+    done = vgo("chat", "--plain", "--step", *limits, str(program), lines=lines)
     assert "Step 1, Measure: you asked for it." in done.stdout, done.stdout + done.stderr
     assert re.search(r"Step 1 done: \d+ runs", done.stdout) and "Step 2 done: " in done.stdout, done.stdout
     measured, profiled = done.stdout.index("Step 1 done"), done.stdout.index("> /profile")
@@ -93,8 +87,8 @@ def test_a_whole_step_by_talking_in_a_pipe(tmp_path: Path, script) -> None:
     assert "The run was interrupted" in done.stdout and "Traceback" not in done.stderr
 
 
-def test_a_program_that_cannot_run_is_told_in_a_sentence(tmp_path: Path) -> None:
-    done = talk(tmp_path, "/bin/false")
+def test_a_program_that_cannot_run_is_told_in_a_sentence(vgo: Vgo) -> None:
+    done = vgo("chat", "--plain", "/bin/false", lines="")
     assert done.returncode == 1
     assert "Error: A trial run failed: " in done.stdout and "Traceback" not in done.stdout + done.stderr
 

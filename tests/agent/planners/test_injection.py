@@ -108,6 +108,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelProcess]:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.cells(8)
 def test_a_real_model_stays_legal(process: ModelProcess, text: str) -> None:
     view = with_text(RICH, text)
     choice = Llama(process, WISH, context=16384).choose(view)
@@ -116,6 +117,7 @@ def test_a_real_model_stays_legal(process: ModelProcess, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.cells(8)
 def test_a_hostile_name_is_a_choice_and_no_grammar(process: ModelProcess, text: str) -> None:
     """Names of layers are paths of the user: they stand in the grammar itself."""
     listed = {"profile": (Slot(("layers",), ((["process", text],),)),)}

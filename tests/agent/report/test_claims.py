@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from vgo_agent.agent.legal import legal, situation
-from vgo_agent.agent.report.render import outputs
+from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.report.diagnosis import document
+from vgo_agent.agent.report.evidence import gather
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.ranking import RankResult
@@ -67,7 +69,7 @@ def test_only_what_left_less_than_the_baseline_is_said_to_have_left_the_least(
     verdict = concluded(looked_up)
     assert title(verdict) == "cause explained, remedy undecided"
     assert verdict.remedy.undecided[0].claim.direction == "undecided"
-    report = outputs(run)["report.md"].decode().replace("\\", "")
+    report = markdown_page(document(gather(run))).replace("\\", "")
     assert said in report and of_numbers in report
     assert ("the least spread" in report) == (scale < 1)
 
@@ -80,7 +82,7 @@ def test_where_the_sd_tells_another_story_both_are_said(looked_up) -> None:
     assert result.remedy.claim.high < 1
     assert result.remedy.sd.high is None or result.remedy.sd.high > 1
     assert "(the SD does not show it (ratio 0." in headline(result)
-    report = outputs(looked_up.finish())["report.md"].decode()
+    report = markdown_page(document(gather(looked_up.finish())))
     assert report.count("the SD does not show it (ratio 0.") == 3  # the headline, and two calls
     assert report.count("The SD does not show it (ratio 0.") == 5  # the comparisons, the table, and both batches
 
@@ -128,7 +130,7 @@ def test_what_was_found_by_trying_is_claimed_and_said_to_have_no_counter(blind) 
     for batch in (1, 2):
         arms = (two_modes(0.01, batch), RNG(batch).normal(0.2, 0.01, 60))
         blind.call("compare", call=blind.apply("fixed_layout", batch, arms, {}))
-    report = outputs(blind.finish())["report.md"].decode()
+    report = markdown_page(document(gather(blind.finish())))
     result = concluded(blind)
     (part,) = factors_found(result)
     assert (title(result), part.factor, part.column) == (CONFIRMED, "memory_layout", None)
@@ -141,7 +143,7 @@ def test_what_was_tried_blindly_and_did_not_help_is_named(blind) -> None:
     blind.call("look_up", factor="memory_layout")
     arms = (two_modes(0.01, 1), two_modes(0.01, 2))
     blind.call("compare", call=blind.apply("fixed_layout", 1, arms, {}))
-    report = outputs(blind.finish())["report.md"].decode()
+    report = markdown_page(document(gather(blind.finish())))
     result = concluded(blind)
     assert title(result) == "cause not visible, remedy refuted"
     assert [one.mitigation for one in result.remedy.trials] == ["fixed_layout"]
@@ -183,11 +185,12 @@ def test_what_slow_runs_have_less_of_though_it_should_be_low_is_no_cause(diagnos
     result = concluded(diagnosis)
     assert title(result) == "cause not visible, remedy not tried"
     assert headline(result).startswith("Slow runs show less of migrations by more than luck (AUC 0.0")
-    report = outputs(diagnosis.finish())["report.md"].decode()
+    report = markdown_page(document(gather(diagnosis.finish())))
     assert "Slow runs show less of migrations by more than luck" in report and "| less in slow runs |" in report
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.cells(1)
 def test_faults_of_which_the_time_is_made_are_named_though_their_rate_is_flat(diagnosis, seed) -> None:
     faults = RNG(seed).integers(5_000, 60_000, 120).astype(float)
     seconds = faults * 1e-6 * RNG(seed + 10).normal(1, 0.02, 120)

@@ -19,6 +19,8 @@ from vgo_agent.tools.amount import amount
 from vgo_agent.tools.statistics.association.tree import fit_tree
 from vgo_agent.tools.study.effects import Effect, EffectRatio
 
+from ...examples import examples
+
 AXIS = Outcomes("wall time", "s")
 RNG = np.random.default_rng(11)
 SAMPLES = {
@@ -53,7 +55,7 @@ def test_every_picture_is_drawn_from_any_sample(name: str) -> None:
         assert len(svg) < 400_000
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(0.1), deadline=None)
 @given(arrays(np.float64, st.integers(2, 12), elements=st.floats(-1e9, 1e9, allow_subnormal=False)))
 def test_no_finite_sample_breaks_a_picture(values: np.ndarray) -> None:
     assert all(svg.startswith("<svg") for svg in _all(values))

@@ -28,8 +28,10 @@ from vgo_agent.tools.ledger.trace_events import THREADS, trace_file
 from vgo_agent.tools.ledger.typical import typical_runs
 from vgo_agent.tools.subject import Subject
 
+from ...examples import examples
 
-@settings(deadline=None, max_examples=15)
+
+@settings(deadline=None, max_examples=examples(0.2))
 @given(st.integers(0, 2**32), st.integers(10, 40), st.integers(1, 9))
 def test_bars_are_as_long_as_the_time(seed, runs, states):
     chance = np.random.default_rng(seed)
@@ -46,7 +48,7 @@ def test_bars_are_as_long_as_the_time(seed, runs, states):
     assert ledger_picture(split_of, divided).startswith("<svg role")
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(0.2))
 @given(st.integers(0, 2**32), st.integers(2, 150), st.integers(1, 9))
 def test_a_column_stands_for_each_run_or_for_as_many_neighbours(seed, runs, states):
     chance = np.random.default_rng(seed)
@@ -80,7 +82,7 @@ def runs_with_lanes(draw):
     return TypicalRun("slow run 3", ns / 1e6, RunLanes(ns, lanes[0], threads))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(0.2))
 @given(runs_with_lanes(), runs_with_lanes(), st.integers(1, 50))
 def test_a_timeline_is_drawn_of_any_two_runs_and_a_trace_of_them_loses_no_time(one, other, cells):
     assert RunLanes.read(one.lanes.text()) == one.lanes

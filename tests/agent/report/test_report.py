@@ -55,6 +55,7 @@ def test_no_prose_shows_what_only_a_program_would_say(any_run: FinishedRun) -> N
         assert not re.search(r"\b(nan|None(?! of)|inf|NaN|Undefined)\b", text)
 
 
+@pytest.mark.cells(2)
 def test_the_same_run_gives_the_same_bytes(any_run: FinishedRun) -> None:
     assert outputs(any_run) == _outputs(any_run)
 

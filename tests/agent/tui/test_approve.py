@@ -99,7 +99,7 @@ def test_a_question_is_answered_in_the_dialog_and_decides_nothing(asking: Asking
 
 
 @pytest.mark.parametrize(("number", "key"), [(n, one.key) for n, one in enumerate(FOUR, 1)])
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 def test_a_number_and_enter_is_an_answer_and_so_is_its_button(asking: Asking, number: int, key: str) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         await asking.open(pilot)

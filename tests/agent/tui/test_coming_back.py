@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,20 @@ from ..report.conftest import MAKERS
 from .conftest import on_screen, say, until
 
 
-def runs_of(tmp_path: Path, desk: Desk, count: int = 2) -> ChatSession:
-    """A session that looks at runs that were made without measuring."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was made without measuring."""
     run = MAKERS["confirmed"]()
+    folder = written(run, tmp_path_factory.mktemp("made") / "run")
+    for name, content in ({RUNS: runs_csv(run.record)} | outputs(run)).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def runs_of(made: Path, tmp_path: Path, desk: Desk, count: int = 2) -> ChatSession:
+    """A session that looks at copies of it."""
     for number in range(count):
-        folder = written(run, tmp_path / "vgo-runs" / f"run-{number}")
-        for name, content in ({RUNS: runs_csv(run.record)} | outputs(run)).items():
-            (folder / name).write_bytes(content)
+        shutil.copytree(made, tmp_path / "vgo-runs" / f"run-{number}")
     return ChatSession(desk, out=tmp_path / "vgo-runs")
 
 
@@ -57,8 +65,8 @@ async def listed(pilot: Pilot[None], count: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(tmp_path, desk) -> None:
-    session = runs_of(tmp_path, desk)
+def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(made, tmp_path, desk) -> None:
+    session = runs_of(made, tmp_path, desk)
 
     async def talk(pilot: Pilot[None]) -> None:
         await listed(pilot, 2)
@@ -78,8 +86,8 @@ def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(tmp_pat
 
 
 @pytest.mark.slow
-def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
-    session = runs_of(tmp_path, desk)
+def test_two_that_are_marked_are_held_side_by_side(made, tmp_path, desk) -> None:
+    session = runs_of(made, tmp_path, desk)
 
     async def talk(pilot: Pilot[None]) -> None:
         await listed(pilot, 2)
@@ -128,8 +136,8 @@ def files_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_another_run_that_a_command_begins_goes_below_with_questions_of_its_own(tmp_path, desk) -> None:
-    session = runs_of(tmp_path, desk)
+def test_another_run_that_a_command_begins_goes_below_with_questions_of_its_own(made, tmp_path, desk) -> None:
+    session = runs_of(made, tmp_path, desk)
     first, second = (RunFolder(tmp_path / "vgo-runs" / f"run-{number}") for number in range(2))
     session.open(first)
 
@@ -150,8 +158,8 @@ def test_another_run_that_a_command_begins_goes_below_with_questions_of_its_own(
     on_screen(session, talk)
 
 
-def test_a_wish_while_the_report_is_written_is_refused_and_not_lost(tmp_path, desk, monkeypatch) -> None:
-    session = runs_of(tmp_path, desk, 1)
+def test_a_wish_while_the_report_is_written_is_refused_and_not_lost(made, tmp_path, desk, monkeypatch) -> None:
+    session = runs_of(made, tmp_path, desk, 1)
     session.open(RunFolder(tmp_path / "vgo-runs" / "run-0"))
     monkeypatch.setattr(ChatSession, "place", "ours")  # its worker has not ended yet
     reply = do(session, "/rank")
@@ -159,8 +167,8 @@ def test_a_wish_while_the_report_is_written_is_refused_and_not_lost(tmp_path, de
 
 
 @pytest.mark.slow
-def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
-    session = runs_of(tmp_path, desk, 1)
+def test_recorded_files_open_in_the_tabs_of_a_run(made, tmp_path, desk) -> None:
+    session = runs_of(made, tmp_path, desk, 1)
     first, second = files_in(tmp_path)
 
     async def talk(pilot: Pilot[None]) -> None:
@@ -192,8 +200,8 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_is_deleted_only_after_a_yes(tmp_path, desk) -> None:
-    session = runs_of(tmp_path, desk)
+def test_a_run_is_deleted_only_after_a_yes(made, tmp_path, desk) -> None:
+    session = runs_of(made, tmp_path, desk)
 
     def left() -> int:
         return len(list((tmp_path / "vgo-runs").iterdir()))
@@ -212,8 +220,8 @@ def test_a_run_is_deleted_only_after_a_yes(tmp_path, desk) -> None:
     on_screen(session, talk)
 
 
-def test_broken_folders_are_listed_with_why_and_not_opened(tmp_path, desk) -> None:
-    session = runs_of(tmp_path, desk, 1)
+def test_broken_folders_are_listed_with_why_and_not_opened(made, tmp_path, desk) -> None:
+    session = runs_of(made, tmp_path, desk, 1)
     transcript = tmp_path / "vgo-runs" / "run-0" / "transcript.jsonl"
     transcript.write_text(transcript.read_text().replace('"format":1', '"format":99', 1))
 

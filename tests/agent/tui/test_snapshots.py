@@ -2,9 +2,11 @@
 
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Markdown, Static, TabbedContent
 from textual.widgets._footer import FooterKey
@@ -28,14 +30,6 @@ from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
 from .conftest import say, until
 
-CHECKED = (((80, 24), "light"), ((120, 40), "dark"))
-SCREENS = [
-    pytest.param(
-        size, theme, id=f"{size[0]}x{size[1]}-{theme}", marks=() if (size, theme) in CHECKED else pytest.mark.slow
-    )
-    for size in ((80, 24), (120, 40), (200, 60))
-    for theme in ("dark", "light")
-]
 QUESTION = {
     "mitigation": "Transparent huge pages always",
     "scope": "system",
@@ -139,6 +133,8 @@ async def table(pilot: Pilot[None]) -> None:
     )
 
 
+WIDE = ("order", "tree", "factor", "compare", "cores", "ranking", "table", "steps")
+"""Tabs that the check shows beside the chat; on a narrow screen the first one stands for all."""
 OPENINGS: dict[str, Opening] = {
     "chat": chat,
     "distribution": tab("distribution"),
@@ -182,8 +178,15 @@ def shown(finished: RunFolder, desk: Desk, tmp_path: Path, monkeypatch: pytest.M
     session.leave()
 
 
-@pytest.mark.parametrize(("size", "theme"), SCREENS)
-@pytest.mark.parametrize("name", OPENINGS)
+def pictures() -> Iterator[ParameterSet]:
+    """Every screen in all sizes and themes, of which one is in the check."""
+    for name, size, theme in product(OPENINGS, ((80, 24), (120, 40), (200, 60)), ("dark", "light")):
+        checked = ((120, 40), "dark") if name in WIDE else ((80, 24), "light")
+        marks = () if (size, theme) == checked else pytest.mark.slow
+        yield pytest.param(name, size, theme, id=f"{name}-{size[0]}x{size[1]}-{theme}", marks=marks)
+
+
+@pytest.mark.parametrize(("name", "size", "theme"), pictures())
 def test_it_looks_as_it_did(
     name: str, size: tuple[int, int], theme: str, shown: ChatSession, snap_compare: Callable[..., bool]
 ) -> None:

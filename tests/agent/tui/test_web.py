@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -70,13 +71,33 @@ class Served:
         return self.process.wait(timeout=60)
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    (tmp_path / "app.py").write_text(APP)
-    one = Served(sys.executable, str(tmp_path / "app.py"))
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("app") / "app.py"
+    path.write_text(APP)
+    return path
+
+
+@contextmanager
+def serving(app: Path) -> Iterator[Served]:
+    one = Served(sys.executable, str(app))
     yield one
     one.process.kill()
     one.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def served(app: Path) -> Iterator[Served]:
+    """One for all that do not end it."""
+    with serving(app) as one:
+        yield one
+
+
+@pytest.fixture
+def ended(app: Path) -> Iterator[Served]:
+    """One that the test ends."""
+    with serving(app) as one:
+        yield one
 
 
 def test_it_tells_the_address_and_how_to_reach_it_over_ssh(served: Served) -> None:
@@ -113,17 +134,17 @@ def test_it_listens_on_loopback_only(served: Served) -> None:
     assert [one for one in local if one.endswith(f":{served.parts.port:04X}")] == [f"0100007F:{served.parts.port:04X}"]
 
 
-def test_a_socket_without_the_token_and_one_that_talks_nonsense_are_closed(served: Served) -> None:
+def test_a_socket_without_the_token_and_one_that_talks_nonsense_are_closed(ended: Served) -> None:
     with pytest.raises(Exception, match="403"):
-        connect(f"ws://{served.parts.netloc}/ws", proxy=None)
-    with connect(f"ws://{served.parts.netloc}/{served.token}/ws?width=80&height=x", proxy=None) as page:
+        connect(f"ws://{ended.parts.netloc}/ws", proxy=None)
+    with connect(f"ws://{ended.parts.netloc}/{ended.token}/ws?width=80&height=x", proxy=None) as page:
         page.send("no json")
         with pytest.raises(ConnectionClosed) as closed:
             while True:
                 page.recv(timeout=60)
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1003
-    assert served.end() == 130
-    assert served.process.stderr and "Traceback" not in served.process.stderr.read()
+    assert ended.end() == 130
+    assert ended.process.stderr and "Traceback" not in ended.process.stderr.read()
 
 
 def test_an_app_that_does_not_start_closes_its_page(tmp_path: Path) -> None:
@@ -153,14 +174,14 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
-def test_a_real_browser_shows_the_app_to_its_last_row_takes_keys_and_ends_with_it(served: Served) -> None:
+def test_a_real_browser_shows_the_app_to_its_last_row_takes_keys_and_ends_with_it(ended: Served) -> None:
     with browser() as page:
-        page.open(served.address)
+        page.open(ended.address)
         drawn = page.wait_for("ready ")
         page.wait_for("Leave")  # the footer
         pid = int(drawn.partition("ready ")[2].split()[0].split("\x1b")[0])
         asked = [one["params"]["request"]["url"] for one in page.heard if one["method"] == "Network.requestWillBeSent"]
-        assert asked and all(url.startswith((served.address, "data:")) for url in asked)
+        assert asked and all(url.startswith((ended.address, "data:")) for url in asked)
         page.type("hello")
         page.press("Enter", 13)
         page.wait_for("you said hello")
@@ -168,7 +189,7 @@ def test_a_real_browser_shows_the_app_to_its_last_row_takes_keys_and_ends_with_i
         rows = np.asarray(page.picture()).std(axis=(1, 2))
         last = np.flatnonzero(rows > 20)[-1]
         assert last > 0.9 * len(rows), "the footer is not where the picture ends"
-        assert served.end() == 130
+        assert ended.end() == 130
         assert "session has ended" in page.evaluate("document.getElementById('ended').innerText")
     deadline = time.monotonic() + 30
     while alive(pid) and time.monotonic() < deadline:
