@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -57,13 +58,18 @@ NOTHING_KNOWN = Knowledge({}, {}, "")
 
 
 def load(folder: Path = HERE) -> Knowledge:
-    """Read every file; the first broken one raises VgoError."""
+    """Read every file; the first broken one raises VgoError. Files that are as they were are not parsed again."""
+    return _loaded(folder, digest(folder))
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: Path, digested: str) -> Knowledge:
     return Knowledge(
         factors=MappingProxyType({path.stem: read_entry(path, KnownFactor) for path in _files(folder, "factors")}),
         mitigations=MappingProxyType(
             {path.stem: read_entry(path, Mitigation) for path in _files(folder, "mitigations")}
         ),
-        digest=digest(folder),
+        digest=digested,
         states=read_states(folder),
     )
 

@@ -1,7 +1,7 @@
 """Forks the command from a process that has its libraries loaded, so that no test pays for the imports of another.
 
 The forked process goes on as `vgo-agent` would: the same entry point, a real exit status, real signals and streams.
-What a command has imported, the server imports before the next one.
+What a command has imported, the server imports before the next one; files that ship it reads then, too.
 """
 
 import atexit
@@ -65,6 +65,9 @@ def _import(learned: Path) -> None:
             with suppress(ImportError):
                 importlib.import_module(name)
     learned.write_text("")
+    for module, read in (("vgo_agent.knowledge.loader", "load"), ("vgo_agent.layers.loader", "load_layers")):
+        if module in sys.modules:
+            getattr(sys.modules[module], read)()  # what is read once in a process is read in this one
 
 
 def _learn(learned: Path, known: set[str]) -> None:

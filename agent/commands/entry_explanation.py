@@ -226,7 +226,9 @@ def _shown(
         if layer is None or column is None:
             found.append({"column": name, "layer": "", "here": "yes"})
             continue
-        state = looked.setdefault(layer.key, here(layer, root, None))
+        if layer.key not in looked:
+            looked[layer.key] = here(layer, root, None)
+        state = looked[layer.key]
         missing = state.why.get(column.name) or state.why.get("")
         shown = "no" if missing or state.state == "no" else "yes"
         found.append({"column": name, "layer": layer.key, "here": shown})

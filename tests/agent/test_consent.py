@@ -241,6 +241,7 @@ def test_a_yes_holds_for_this_mitigation_and_the_next_system_change_is_asked_abo
     assert not any(one.granted for one in others if "as answered to" not in one.reason)
 
 
+@pytest.mark.slow
 def test_not_this_refuses_this_one_alone(tmp_path: Path) -> None:
     who = Answering("no")
     loop = diagnosed(RunFolder.create(tmp_path, "case"), who)

@@ -18,10 +18,10 @@ from vgo_agent.tools.ranking import RankResult
 FAULTS = """
 import os, time
 begun = time.process_time_ns()
-block = b"x" * ((48 << 20) if os.urandom(1)[0] < 90 else (2 << 20))
+block = b"x" * ((16 << 20) if os.urandom(1)[0] < 90 else (2 << 20))
 print("time_ms", (time.process_time_ns() - begun) / 1e6)
 """
-"""About a third of the runs touch 48 MB: the cause is in the counters of page faults, whatever else goes on."""
+"""About a third of the runs touch 16 MB: the cause is in the counters of page faults, whatever else goes on."""
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 
 
@@ -32,7 +32,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     program = folder / "faults.py"
     program.write_text(f"#!{sys.executable} -IS{FAULTS}")
     program.chmod(0o755)
-    limits = ("--max-runs", "60", "--max-mitigations", "1", "--budget", "120")
+    limits = ("--max-runs", "60", "--max-mitigations", "1", "--budget", "900")
     options = (*limits, "--json", "--metric", "time_ms ([0-9.]+)")
     done = subprocess.run(
         [COMMAND, "diagnose", *options, str(program)], cwd=folder, capture_output=True, text=True, timeout=280

@@ -17,7 +17,10 @@ FUZZ = Path(__file__).parents[2] / "benchmarks/fuzz.py"
 
 @pytest.mark.timeout(900)
 def test_no_mistake_ends_in_a_traceback_or_never(pytestconfig):
-    usual = (("SEED", of_commit() if pytestconfig.getoption("--all") else "1"), ("CASES", "40"))
+    usual = (
+        ("SEED", of_commit() if pytestconfig.getoption("--all") else "1"),
+        ("CASES", "40" if pytestconfig.getoption("--all") else "30"),
+    )
     seed, cases = (os.environ.get(f"VGO_AGENT_FUZZ_{name}", value) for name, value in usual)
     done = subprocess.run(
         [sys.executable, str(FUZZ), "--seed", seed, "--cases", cases, "--json"], capture_output=True, text=True

@@ -165,7 +165,11 @@ def rounded(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("try, undecided", "measure to a cap")
+"""Others show the same in the check."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow if one in LONG else ()) for one in CASES])
 def test_a_command_gives_what_it_gave(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.transcript import Decision, ToolEnd, read
+from vgo_agent.layers.trust import trust
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 PROGRAM = """
@@ -56,7 +57,10 @@ def folder(tmp_path_factory):
         ("heaving", "calls", "EXTRA=90", True),
     ):
         (path / f"{key}.yaml").write_text(LAYER.format(key=key, name=name, set=env, heavy=str(heavy).lower()))
-        assert run(path, "layers", "--trust", f"{key}.yaml").returncode == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(path / "state"))
+        for key in ("blind", "telling", "heaving"):
+            trust([path / f"{key}.yaml"])
     return path
 
 
@@ -128,12 +132,12 @@ def test_replay_does_not_need_the_layer_files(diagnosed, folder, tmp_path):
     assert json.loads(done.stdout)["ok"] is True
 
 
-def test_a_layer_that_shows_nothing_here_is_refused_before_the_first_run(folder):
+def test_a_layer_that_shows_nothing_here_is_refused_before_the_first_run(folder, vgo):
     (folder / "gone.yaml").write_text(
         "key: gone\ndescription: Not here.\nneeds: [no-such-tool]\ncure: install no-such-tool\ncolumns:\n"
         '  - {name: gone.x, unit: count, description: X., extract: {regex: "x"}}\n'
     )
-    done = run(folder, "diagnose", *OPTIONS, "--layer", "./gone.yaml", "./program.py")
+    done = vgo("diagnose", *OPTIONS, "--layer", "./gone.yaml", "./program.py", cwd=str(folder))
     assert done.returncode == 1
     assert "measure" not in done.stderr
     assert "no-such-tool" in done.stderr.splitlines()[-1]

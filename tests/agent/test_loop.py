@@ -197,6 +197,7 @@ def test_a_promise_that_was_accepted_beforehand_is_not_asked_about(tmp_path):
 
 
 @needs_root
+@pytest.mark.slow
 def test_with_allow_system_nobody_is_asked(tmp_path):
     watcher = Watcher()
     with loop(tmp_path, (*TO_LOOK_UP, TRY_THP), watcher, allow="system") as built:

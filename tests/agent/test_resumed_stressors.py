@@ -10,6 +10,7 @@ import json
 import os
 import random
 import signal
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -69,11 +70,12 @@ def answer(folder: Folder) -> dict[str, object]:
     return {name: value for name, value in found.items() if name != "folder"}
 
 
-SLOW = [pytest.param(name, seed, marks=pytest.mark.slow) for name in COMMANDS for seed in (2, 3)]
+QUICK = ("calibrate", 1)
+EACH = [pytest.param(*one, marks=() if one == QUICK else pytest.mark.slow) for one in product(COMMANDS, (1, 2, 3))]
 
 
 @pytest.mark.skipif("cpu" not in places(), reason="no writable cpu control group here")
-@pytest.mark.parametrize(("name", "seed"), [("calibrate", 1), ("profile", 1), *SLOW])
+@pytest.mark.parametrize(("name", "seed"), EACH)
 def test_what_is_killed_at_any_run_goes_on_to_the_same_answer(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
 ) -> None:

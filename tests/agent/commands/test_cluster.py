@@ -70,6 +70,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_check_tells_each_host_what_it_is_and_what_can_be_measured_there(cluster, burn, tmp_path):
     done = vgo("layers", "--on", cluster.address, "cgroup", "--json", "--", burn, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -143,6 +143,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not openmp(), reason="no C compiler that knows OpenMP")
 def test_a_study_is_laid_out_on_hosts_and_goes_on_where_it_was_cut_off(cluster, vgo, tmp_path):
     (tmp_path / "small.c").write_text(OPENMP)

@@ -152,6 +152,7 @@ def rows_kept(folder: Path) -> list[float]:
     return sorted(json.loads(line)["began_s"] for line in lines) if len(lines) >= 5 else []
 
 
+@pytest.mark.slow
 def test_a_cluster_of_our_own_speaks_tls_on_loopback_only(vgo, script, tmp_path):
     certify(tmp_path)
     (tmp_path / "on.yaml").write_text("cluster: local\nnodes: 2\ntls: {ca: ca.pem, cert: ca.pem, key: key.pem}\n")

@@ -30,6 +30,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_job_is_asked_for_used_and_ended_and_a_refusal_is_told(vgo, tmp_path: Path, system: str) -> None:
     submit, cancel, asked, said = SYSTEMS[system]

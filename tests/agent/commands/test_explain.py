@@ -44,6 +44,7 @@ def explain(vgo, tmp_path):
     return run
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(("row", "cures"), TABLE_1.items())
 def test_every_row_of_table_1_is_explained_with_its_cures(explain, row, cures):
     said = json.loads(explain(row, "--json"))
@@ -57,6 +58,7 @@ def test_every_row_of_table_1_is_explained_with_its_cures(explain, row, cures):
     assert all(cure["when"] and cure["hurts"] and cure["here"] for cure in said["mitigations"])
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", ["sleep", "queue_others", "asleep by a timer"])
 def test_a_state_of_the_ledger_is_explained_with_what_acts_on_it(explain, name):
     said = json.loads(explain(name, "--json"))
@@ -105,6 +107,7 @@ def test_a_cure_that_this_machine_cannot_try_says_why(explain):
     assert all(cure["here"].startswith(("no: ", "a person", "can be tried")) for cure in said["mitigations"])
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", ["page faul", "page-faultz", "pag faults"])
 def test_an_unknown_name_gives_the_nearest_and_a_search(explain, name):
     text = explain(name)

@@ -48,7 +48,7 @@ def test_a_diagnosis_through_a_launcher_records_it_and_the_host(vgo: Vgo, script
     program = script("bench.py", "import os, time; time.sleep(0.001 + 0.005 * (os.getpid() % 2))")
     done = vgo(
         *("diagnose", "-q", "--launcher", f"taskset:cpus={CPU}", "--budget", "900", "--min-runs", "10"),
-        *("--max-runs", "40", "--allow", "none", str(program)),
+        *("--max-runs", "40", "--max-mitigations", "0", "--allow", "none", str(program)),
     )
     assert done.returncode == 0, done.stderr
     (folder,) = program.parent.glob("vgo-runs/*")

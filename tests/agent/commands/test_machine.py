@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +17,9 @@ import pytest
 from vgo_agent.agent.report.machine import profile_sentences
 from vgo_agent.tools.mitigation.run_group import PREFIX, places
 
-from ...conftest import control_groups, groups_of_nobody
+from ...conftest import COMMAND, Vgo, control_groups, groups_of_nobody
 from ...tools.machine_profile.made import profile
 
-COMMAND = Path(sys.executable).with_name("vgo-agent")
 FEW = ("--stressor", "cpu-int64", "--stressor", "cpu-gcd", "--stressor", "cpu-rand")
 SHORT = ("--seconds", "0.1", "--repetitions", "2")
 SPIN = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exit 7"
@@ -70,16 +68,13 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert groups_of_nobody(PREFIX) == before
 
 
-def vgo(*words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> Any:
-    environment = {**os.environ, **(env or {})}
-    return subprocess.run([COMMAND, *words], capture_output=True, text=True, timeout=120, env=environment, cwd=cwd)
+@pytest.fixture
+def machine(vgo: Vgo) -> Vgo:
+    """Run a command of this group."""
+    return lambda *words, **more: vgo("machine", *map(str, words), **more)
 
 
-def machine(*words: str | Path, **more: Any) -> Any:
-    return vgo("machine", *words, **more)
-
-
-def profiled(path: Path, *words: str | Path) -> dict[str, Any]:
+def profiled(machine: Vgo, path: Path, *words: str | Path) -> dict[str, Any]:
     ended = machine("profile", *FEW, *SHORT, "--save", path, "--out", path.parent / "profiles", *words)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(path.read_text())
@@ -93,8 +88,8 @@ def restored(dead: int) -> bool:
 
 
 @stress_ng
-def test_a_profile_holds_every_run_and_names_what_failed(tmp_path: Path) -> None:
-    found = profiled(tmp_path / "a.json", "--stressor", "cpu-nosuch", "--name", "here")
+def test_a_profile_holds_every_run_and_names_what_failed(machine: Vgo, tmp_path: Path) -> None:
+    found = profiled(machine, tmp_path / "a.json", "--stressor", "cpu-nosuch", "--name", "here")
     assert (found["format"], found["version"]) == ("vgo-agent machine profile", 1)
     assert found["system"]["name"] == "here" and found["system"]["stress_ng"]
     runs = {name: [run for run in found["runs"] if run["stressor"] == name] for name in found["battery"]["stressors"]}
@@ -105,7 +100,7 @@ def test_a_profile_holds_every_run_and_names_what_failed(tmp_path: Path) -> None
 
 
 @stress_ng
-def test_a_profile_keeps_to_its_budget_and_goes_on(tmp_path: Path) -> None:
+def test_a_profile_keeps_to_its_budget_and_goes_on(vgo: Vgo, machine: Vgo, tmp_path: Path) -> None:
     ended = machine("profile", *FEW, *SHORT, "--out", tmp_path, "--budget", "0.001")
     assert ended.returncode == 1 and "raise --budget" in ended.stderr
     (run,) = tmp_path.iterdir()
@@ -113,9 +108,9 @@ def test_a_profile_keeps_to_its_budget_and_goes_on(tmp_path: Path) -> None:
     request = json.loads((run / "experiment.json").read_text())
     elsewhere = {**request, "system": {**request["system"], "cpu": "another"}}
     (run / "experiment.json").write_text(json.dumps(elsewhere))
-    assert "It was begun on " in vgo("resume", run).stderr
+    assert "It was begun on " in vgo("resume", str(run)).stderr
     (run / "experiment.json").write_text(json.dumps(request))
-    ended = vgo("resume", run, "--budget", "600", "--json")
+    ended = vgo("resume", str(run), "--budget", "600", "--json")
     assert ended.returncode == 0, ended.stderr
     (found,) = json.loads(ended.stdout)["profiles"]
     assert found["complete"] and found["runs"] == 6
@@ -130,12 +125,14 @@ def test_a_profile_without_its_last_runs_says_so() -> None:
 
 
 @groups
-def test_a_quota_is_measured_found_again_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quota_is_measured_found_again_and_used(
+    machine: Vgo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "stress-ng"
     program.write_text(STRESS_NG.replace("PLACE", places()["cpu"].folder))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    median, cpus = halved(tmp_path)
+    median, cpus = halved(machine, tmp_path)
     assert median == pytest.approx(1 / 0.55)
     assert cpus == pytest.approx(0.5, rel=0.02)
     assert "<svg" in (tmp_path / "r.html").read_text()
@@ -144,10 +141,10 @@ def test_a_quota_is_measured_found_again_and_used(tmp_path: Path, monkeypatch: p
     assert f"a quota of {cpus:.3g} CPUs" in ended.stderr
 
 
-def halved(folder: Path) -> tuple[float, float]:
+def halved(machine: Vgo, folder: Path) -> tuple[float, float]:
     """Give how much faster this machine is than under half of a CPU, and the quota that calibration finds for that."""
     slow, full = folder / "slow.json", folder / "full.json"
-    profiled(slow, "--quota", "50%", "--beside", full, "--name", "slow")
+    profiled(machine, slow, "--quota", "50%", "--beside", full, "--name", "slow")
     (kept,) = folder.glob("profiles/*")
     ended = machine("compare", kept, kept / "beside.json", "--json", "--save", folder / "r.html")
     assert ended.returncode == 0, ended.stderr
@@ -161,7 +158,7 @@ def halved(folder: Path) -> tuple[float, float]:
 
 
 @groups
-def test_the_proof_is_how_often_the_quota_stopped_it() -> None:
+def test_the_proof_is_how_often_the_quota_stopped_it(machine: Vgo) -> None:
     ended = machine("run", "--quota", "5%", "--", "sh", "-c", SPIN)
     assert ended.returncode == 7
     assert int(ended.stderr.partition("stopped in ")[2].partition(" of")[0]) > 0
@@ -198,9 +195,10 @@ def test_a_killed_run_leaves_nothing_after_restore(tmp_path: Path) -> None:
 
 @stress_ng
 @groups
-def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_killed_calibration_leaves_nothing_after_restore(machine: Vgo, tmp_path: Path) -> None:
     slow = tmp_path / "slow.json"
-    profiled(slow, "--quota", "50%", "--ahead")
+    profiled(machine, slow, "--quota", "50%", "--ahead")
     words: list[str | Path] = [
         COMMAND,
         "machine",
@@ -226,15 +224,15 @@ def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> No
 
 @stress_ng
 @pytest.mark.slow
-def test_the_same_file_twice_is_a_sentence(tmp_path: Path) -> None:
-    profiled(tmp_path / "a.json")
+def test_the_same_file_twice_is_a_sentence(machine: Vgo, tmp_path: Path) -> None:
+    profiled(machine, tmp_path / "a.json")
     shutil.copy(tmp_path / "a.json", tmp_path / "b.json")
     for other in ("a.json", "b.json"):
         ended = machine("compare", tmp_path / "a.json", tmp_path / other)
         assert ended.returncode == 1 and "the same profile" in ended.stderr
 
 
-def test_without_stress_ng_its_package_is_named(tmp_path: Path) -> None:
+def test_without_stress_ng_its_package_is_named(machine: Vgo, tmp_path: Path) -> None:
     ended = machine("profile", "--out", tmp_path / "profiles", env={"PATH": str(tmp_path)})
     assert ended.returncode == 1 and "apt install stress-ng" in ended.stderr
     assert not (tmp_path / "profiles").exists()
@@ -257,7 +255,7 @@ def test_without_stress_ng_its_package_is_named(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.cells(3)
-def test_bad_input_is_one_sentence(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_sentence(machine: Vgo, words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     ended = machine(*words, cwd=tmp_path)
     assert ended.returncode == 1
     assert said in ended.stderr and "Traceback" not in ended.stderr

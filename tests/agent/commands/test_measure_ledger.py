@@ -97,6 +97,7 @@ def test_code_that_slow_runs_alone_execute_is_named(vgo, script, stacks) -> None
         assert found["reading"] == "other code" and shown.count("Slow runs execute") == 2 and "other work" in shown
 
 
+@pytest.mark.slow
 def test_other_code_is_said_only_where_it_was_found(vgo, script, stacks) -> None:
     ledger, shown = computing(vgo, script("alike", COMPUTES.format(rounds="30 + 5 * (place * 7 % 11)", more="")))
     found = ledger.get("on_cpu") or {"reading": "", "p_value": 1.0}
@@ -157,6 +158,7 @@ def test_more_calls_of_a_function_are_told_to_be_more_work(vgo, tmp_path, stacks
     assert "to_count" not in found
 
 
+@pytest.mark.slow
 def test_the_terminal_says_it_in_a_sentence_and_a_table(vgo, tmp_path, script, stacks) -> None:
     done = vgo("measure", "--ledger", "--layer", "stacks:ring_mib=16", str(script("sleeps", SOMETIMES_SLEEPS)))
     assert done.returncode == 0, done.stderr
@@ -193,6 +195,7 @@ def test_a_table_with_a_column_of_a_ledger_or_with_half_of_its_rows_is_analysed_
     assert "column `region` of the ledger cannot be read" in vgo("analyze", "changed.csv").stderr
 
 
+@pytest.mark.slow
 def test_a_diagnosis_locates_the_wait_for_a_slow_server_and_tries_nothing_that_cannot_shorten_it(
     vgo, script, stacks
 ) -> None:
@@ -218,7 +221,7 @@ echo "took: $(((end - start) / 1000))"
 """
 
 
-@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize("marked", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_part_that_nothing_shows_is_told_with_the_line_to_put_in_and_found_with_it(
     vgo, tmp_path, stacks, marked
 ) -> None:

@@ -56,6 +56,7 @@ def test_what_cannot_be_asked_is_refused_with_the_cure(search, words, told):
     assert told in search(*words, status=1)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("words", ["なぜ遅いのですか", "???", "the of and", "\x01\x02\x7f"])
 def test_a_question_that_shares_no_word_gets_a_hint(search, words):
     assert "Nothing that is known" in search(words, status=1)

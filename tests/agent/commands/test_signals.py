@@ -25,6 +25,8 @@ from uuid import uuid4
 
 import pytest
 
+from vgo_agent.evals import run as evaluation
+
 from ...conftest import COMMAND, entries, settings
 from ..answers.run_made import written
 from ..report.conftest import MAKERS
@@ -306,6 +308,11 @@ AT_ONCE = (("layers",), ("check",), ("restore",), ("runs",), ("explain", "page_f
 needs_model = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="llama_cpp is not installed")
 
 
+ALWAYS = ("mitigations, at once, SIGHUP", "mitigations, deaf, SIGINT, deaf", "diagnose, a trial, SIGTERM",
+          "diagnose, baseline, SIGINT, deaf", "measure, SIGTERM", "sweep, SIGINT")  # fmt: skip
+"""What stands for all in the check: each signal before, in and between runs, heard and deaf."""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One signal for each phase; with --all every signal, as far as it ends a command (a closed chat works on)."""
     if "case" not in metafunc.fixturenames:
@@ -316,8 +323,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.config.getoption("--all"):
         every = [replace(case, number=number, deaf=False) for case in cases.values() for number in CODE]
         cases |= {(case.name, case.number, False): case for case in every if "chat" not in case.name}
-    names = [f"{case.name}, {case.number.name}{', deaf' * case.deaf}" for case in cases.values()]
-    metafunc.parametrize("case", list(cases.values()), ids=names)
+    named = {f"{case.name}, {case.number.name}{', deaf' * case.deaf}": case for case in cases.values()}
+    assert named.keys() >= {*ALWAYS}
+    slow = ((), pytest.mark.slow)
+    each = [pytest.param(case, id=name, marks=slow[name not in ALWAYS]) for name, case in named.items()]
+    metafunc.parametrize("case", each)
 
 
 @pytest.fixture(scope="module")
@@ -349,7 +359,6 @@ def cut_off(made: Path, run: Path, tool: str) -> None:
     (run / "transcript.jsonl").write_text("".join(lines[:place]))
 
 
-@pytest.mark.cells(16)
 def test_it_ends_at_once_and_leaves_nothing(
     case: Case, begin: Begin, big: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -376,7 +385,11 @@ def as_before(before: dict[str, str]) -> None:
 
 @needs_model
 @pytest.mark.parametrize(
-    ("phase", "number"), [(starts("agent.model.served"), INT), (says("  "), TERM)], ids=["loads", "answers"]
+    ("phase", "number"),
+    [
+        pytest.param(starts("agent.model.served"), INT, id="loads"),
+        pytest.param(says("  "), TERM, id="answers", marks=pytest.mark.slow),
+    ],
 )
 def test_a_model_is_ended_too(begin: Begin, phase: Callable[[Going], object], number: signal.Signals) -> None:
     """A line that begins with blanks tells an answer; the next one is being written."""
@@ -399,7 +412,7 @@ def test_a_question_that_waits_is_ended(number: signal.Signals, begin: Begin) ->
 
 
 @root
-@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", EACH)
 def test_a_setting_that_is_on_is_put_back_and_said(number: signal.Signals, twice: bool, begin: Begin) -> None:
     """`twice`: the second signal ends it at once, and the watchdog puts back what it did not."""
@@ -422,6 +435,21 @@ def another() -> str:
     return "never" if "[always]" in THP.read_text() else "always"
 
 
+def hears_no_interrupt(status: str) -> bool:
+    blocked = next(line.split()[1] for line in status.splitlines() if line.startswith("SigBlk"))
+    return bool(int(blocked, 16) >> (INT - 1) & 1)
+
+
+def test_a_worker_that_starts_does_not_hear_the_terminal() -> None:
+    worker = evaluation._start(evaluation.Contest(()), 60)
+    try:
+        assert hears_no_interrupt(read(Path(f"/proc/{worker.process.pid}/status")))
+    finally:
+        worker.process.kill()
+        worker.process.join()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_children_that_start_do_not_hear_the_terminal(begin: Begin, jobs: int) -> None:
     """Python that is interrupted while it starts tells so in many lines."""
@@ -430,8 +458,7 @@ def test_children_that_start_do_not_hear_the_terminal(begin: Begin, jobs: int) -
     places = [place for place in Path("/proc").glob("[0-9]*") if going.mark in read(place / "environ")]
     children = [read(place / "status") for place in places if "multiprocessing.spawn" in cmdline(place)]
     assert len(children) == jobs
-    blocked = [line.split()[1] for text in children for line in text.splitlines() if line.startswith("SigBlk")]
-    assert all(int(mask, 16) >> (INT - 1) & 1 for mask in blocked)
+    assert all(map(hears_no_interrupt, children))
     ends(going, INT)
 
 
@@ -488,7 +515,7 @@ def test_the_run_of_a_chat_outlives_a_closed_terminal(begin: Begin) -> None:
     going.nothing_left()
 
 
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("what", ["swallows", "computes"])
 def test_what_takes_no_signal_is_ended_beside_it_and_a_second_one_does_not_wait(
     begin: Begin, what: str, again: bool
@@ -545,7 +572,7 @@ def test_sighup_that_was_ignored_at_the_start_stays_so(begin: Begin) -> None:
     ends(going, signal.SIGTERM)
 
 
-@pytest.mark.parametrize("hangs_up", [True, False])
+@pytest.mark.parametrize("hangs_up", [pytest.param(True, marks=pytest.mark.slow), False])
 @pytest.mark.parametrize("words", [("diagnose", "--max-runs", "9999"), ("chat",)], ids=["diagnose", "chat"])
 def test_a_terminal_that_is_closed_ends_it(begin: Begin, words: tuple[str, ...], hangs_up: bool) -> None:
     """`hangs_up`: the kernel tells it by SIGHUP; else it finds out, as a job that was disowned.

@@ -85,7 +85,9 @@ def test_measure_prints_every_run_as_json(vgo, program):
     assert answer["machine"]["kernel"] and answer["unit"] == "ms" and answer["interrupted"] is False
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("t.csv", marks=pytest.mark.slow), pytest.param("t.parquet", marks=pytest.mark.slow), "folder"]
+)
 def test_what_profile_saves_is_analysed(vgo, program, layer, tmp_path, name):
     spec = layer("tally", 0.0, heavy=False)
     done = vgo("measure", "--layer", spec, "--runs", "60", "--save", name, *METRIC, program)
@@ -162,7 +164,7 @@ def test_at_a_terminal_the_step_and_its_folder_are_drawn_while_it_runs(program, 
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
-        ("measure", ("--stop", "count", "--stop-at", "5000", "--max-runs", "9999")),
+        pytest.param("measure", ("--stop", "count", "--stop-at", "5000", "--max-runs", "9999"), marks=pytest.mark.slow),
         ("profile", ("--layer", "process")),
     ],
 )
@@ -193,7 +195,9 @@ def test_ctrl_c_keeps_the_runs_so_far(tool, words, program, tmp_path):
     assert len(rows_of(tmp_path / "t.csv")) == len(answer["rows"])
 
 
-@pytest.mark.parametrize("words", [("--layer", "process", "--layer", "program"), ("--layer", "all")])
+@pytest.mark.parametrize(
+    "words", [("--layer", "process", "--layer", "program"), pytest.param(("--layer", "all"), marks=pytest.mark.slow)]
+)
 def test_ctrl_c_keeps_the_runs_when_they_have_shown_that_a_layer_is_empty(words, tmp_path):
     silent = tmp_path / "silent.sh"
     silent.write_text("#!/bin/sh\necho . >> ran\n")
@@ -251,7 +255,9 @@ def test_what_cannot_work_is_refused_in_one_sentence(vgo, tmp_path, words, said)
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("t.csv", marks=pytest.mark.slow), "t.parquet", pytest.param("folder", marks=pytest.mark.slow)]
+)
 def test_a_step_saved_twice_keeps_the_second_and_import_never_writes_over_what_it_reads(vgo, program, tmp_path, name):
     for runs in ("30", "35"):
         done = vgo("measure", "--stop", "count", "--stop-at", runs, "--save", name, *METRIC, program)
@@ -282,7 +288,9 @@ def test_what_an_earlier_save_did_not_write_is_refused_before_the_first_run(vgo,
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
+@pytest.mark.parametrize(
+    "name", ["t.csv", pytest.param("t.parquet", marks=pytest.mark.slow), pytest.param("folder", marks=pytest.mark.slow)]
+)
 def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, script, layer, name):
     count = "open('ran', 'a').write('.')\nn = len(open('ran').read())\n"
     body = f"{NUMBER}\nimport sys\n{count}sys.exit(3 if n % 5 == 0 else 0)\n"

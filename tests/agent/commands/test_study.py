@@ -146,7 +146,7 @@ def test_a_setting_under_which_the_program_fails_is_kept_with_the_reason(here, p
 
 @needs_openmp
 def test_a_study_that_was_killed_goes_on(here, program, tmp_path) -> None:
-    slow = program("slow", SMALL.replace("100000;", "20000000;"))
+    slow = program("slow", SMALL.replace("100000;", "5000000;"))
     words = [COMMAND, "sweep", "openmp", *FEW, "--", slow]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
         deadline = time.monotonic() + 60

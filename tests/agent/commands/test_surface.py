@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from vgo_agent.agent.cli import main
 
 Ask = Callable[..., dict[str, Any]]
 QUICK = ("--models", "gaussian,mars")
+MARS = ("--models", "mars")
+"""After QUICK: the later option counts."""
 TABLE = ("runs.csv", "--settings", "threads,freq", "--outcome", "time_s", "--lower-is-better", *QUICK)
 MOANA = Path(__file__).parents[4] / "shared/data/moana-half/sample_input4d.csv"
 
@@ -58,6 +63,24 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., s
     return surface
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Fit once; give the folder that was saved, and the answer."""
+    place = tmp_path_factory.mktemp("fitted")
+    runs().write_csv(place / "runs.csv")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.chdir(place)
+        assert main(["surface", "fit", *TABLE, "--save", "kept", "--json"]) == 0
+    return place / "kept", json.loads(out.getvalue())
+
+
+@pytest.fixture
+def kept(fitted: tuple[Path, dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """Put what was saved into the folder of the test; give what the fit said."""
+    shutil.copytree(fitted[0], folder / "kept")
+    return fitted[1]
+
+
 @pytest.mark.slow
 def test_settings_that_tell_nothing_are_told_as_that(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(1)
@@ -67,8 +90,8 @@ def test_settings_that_tell_nothing_are_told_as_that(folder: Path, capsys: pytes
     assert "no model predicts better from the settings" in " ".join(capsys.readouterr().out.split())
 
 
-def test_fit_compares_models_and_says_what_explains_the_spread(ask: Ask) -> None:
-    found = ask("fit", *TABLE)
+def test_fit_compares_models_and_says_what_explains_the_spread(kept: dict[str, Any]) -> None:
+    found = kept
     assert (found["cells"], found["how"], found["response"]) == (20, "10-fold", "sd")
     assert {one["model"] for one in found["scored"]} == {"gaussian", "mars", "mean of the others"}
     assert found["scored"][-1]["model"] == "mean of the others"
@@ -85,13 +108,13 @@ def test_fit_compares_models_and_says_what_explains_the_spread(ask: Ask) -> None
 
 
 def test_the_mean_is_tested_against_the_scatter_within_cells(ask: Ask) -> None:
-    explained = ask("fit", *TABLE, "--response", "mean")["explained"]
+    explained = ask("fit", *TABLE, *MARS, "--response", "mean")["explained"]
     assert (explained["by_runs"]["runs"], explained["by_runs_of"]) == (240, "log time_s")
     assert {tuple(one["term"]) for one in explained["by_runs"]["effects"]} >= {("threads",), ("freq",)}
 
 
 def test_a_percentile_has_no_test_by_runs(ask: Ask) -> None:
-    explained = ask("fit", *TABLE, "--response", "p90")["explained"]
+    explained = ask("fit", *TABLE, *MARS, "--response", "p90")["explained"]
     assert explained["variance"] and explained["by_runs"] is None
 
 
@@ -99,27 +122,27 @@ def test_a_condition_that_the_direction_makes_empty_is_pointed_out(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = [word for word in TABLE if word != "--lower-is-better"]
-    words = ("surface", "best", *table, "--higher-is-better", "--subject-to", "mean<=1.05*best")
+    words = ("surface", "best", *table, *MARS, "--higher-is-better", "--subject-to", "mean<=1.05*best")
     assert main(list(words)) == 0
     assert "write one such as mean>=0.95*best" in " ".join(capsys.readouterr().out.split())
 
 
-def test_what_fit_saves_is_read_by_the_others(ask: Ask, folder: Path) -> None:
-    saved = ask("fit", *TABLE, "--save", "kept")["saved"]
+def test_what_fit_saves_is_read_by_the_others(ask: Ask, folder: Path, kept: dict[str, Any]) -> None:
+    saved = kept["saved"]
     names = {"surface.json", "report.md", "report.html", "fit.svg", "shares.svg", "map.svg", "front.svg"}
     assert {Path(path).name for path in saved} == names and all((folder / path).stat().st_size for path in saved)
     for picture in (folder / "kept").glob("*.svg"):
         ElementTree.parse(picture)
     report = (folder / "kept" / "report.md").read_text()
     assert "| threads |" in report and "sqrt(mse)/mean" in report and "\\|" not in report
-    kept, table = ask("predict", "kept", "threads=6", "freq=2"), ask("predict", *TABLE, "threads=6", "freq=2")
-    assert kept["value"] == pytest.approx(table["value"], rel=1e-6)
-    assert kept["low"] < kept["value"] < kept["high"] and kept["extrapolated"] == ""
-    assert kept["value"] == pytest.approx(0.01 * 6**0.7, rel=0.4)
+    again, table = ask("predict", "kept", "threads=6", "freq=2"), ask("predict", *TABLE, "threads=6", "freq=2")
+    assert again["value"] == pytest.approx(table["value"], rel=1e-6)
+    assert again["low"] < again["value"] < again["high"] and again["extrapolated"] == ""
+    assert again["value"] == pytest.approx(0.01 * 6**0.7, rel=0.4)
 
 
+@pytest.mark.usefixtures("kept")
 def test_extrapolation_and_what_was_measured_are_told(ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
-    ask("fit", *TABLE, "--save", "kept")
     assert (
         "threads=64 lies outside what was measured, 1 to 16"
         in ask("predict", "kept", "threads=64", "freq=2")["extrapolated"]
@@ -130,8 +153,8 @@ def test_extrapolation_and_what_was_measured_are_told(ask: Ask, capsys: pytest.C
     assert "Note: this is extrapolation: threads=64" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("kept")
 def test_the_steadiest_that_is_fast_enough(ask: Ask, folder: Path) -> None:
-    ask("fit", *TABLE, "--save", "kept")
     free = ask("best", "kept")
     assert free["best"]["config"]["threads"] == 1
     bound = ask("best", "kept", "--minimise", "sd", "--subject-to", "mean<=1.5*best", "--picture", "front.svg")
@@ -140,8 +163,8 @@ def test_the_steadiest_that_is_fast_enough(ask: Ask, folder: Path) -> None:
     ElementTree.parse(folder / "front.svg")
 
 
+@pytest.mark.usefixtures("kept")
 def test_show_lays_out_a_grid_and_a_slice(ask: Ask, folder: Path) -> None:
-    ask("fit", *TABLE, "--save", "kept")
     grid = ask("show", "kept", "--picture", "map.svg")
     assert grid["axes"] == ["threads", "freq"] and (len(grid["values"]), len(grid["values"][0])) == (4, 5)
     line = ask("show", "kept", "--axes", "threads", "--at", "freq=2.4", "--picture", "line.svg")
@@ -164,7 +187,7 @@ def test_failed_runs_and_gaps_are_left_out_and_told(ask: Ask, folder: Path) -> N
     frame = runs().with_columns(ok=pl.when(pl.int_range(pl.len()) % 50 == 0).then(0).otherwise(1))
     frame = frame.with_columns(freq=pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise(pl.col("freq")))
     frame.write_csv(folder / "gaps.csv")
-    notes = " ".join(ask("fit", "gaps.csv", *TABLE[1:])["notes"])
+    notes = " ".join(ask("fit", "gaps.csv", *TABLE[1:], *MARS)["notes"])
     assert "5 runs failed: left out." in notes and "1 rows have a setting without a value: left out." in notes
 
 
@@ -183,23 +206,24 @@ def test_failed_runs_and_gaps_are_left_out_and_told(ask: Ask, folder: Path) -> N
         (("fit", "steady.csv", *TABLE[1:]), "there is nothing to model"),
         (("fit", "single.csv", *TABLE[1:]), "vary a setting"),
         (("fit", "once.csv", *TABLE[1:]), "repeat the runs"),
-        (("predict", *TABLE, "threads=4"), "add freq=VALUE"),
-        (("predict", *TABLE, "threads=4", "freq"), "is not SETTING=VALUE"),
-        (("predict", *TABLE, "threads=4", "frequency=2"), "did you mean freq"),
-        (("predict", *TABLE, "threads=four", "freq=2"), "is no number"),
-        (("best", *TABLE, "--minimise", "p95"), "--response p95"),
+        (("predict", "kept", "threads=4"), "add freq=VALUE"),
+        (("predict", "kept", "threads=4", "freq"), "is not SETTING=VALUE"),
+        (("predict", "kept", "threads=4", "frequency=2"), "did you mean freq"),
+        (("predict", "kept", "threads=four", "freq=2"), "is no number"),
+        (("best", "kept", "--minimise", "p95"), "--response p95"),
         (("fit", *TABLE, "--keep-out", "0.9"), "give up to 0.6"),
         (("fit", *TABLE, "--keep-out", "0"), "give up to 0.6"),
         (("best", *TABLE, "--keep-out", "0.2"), "--keep-out counts only with ACTION fit"),
-        (("best", *TABLE, "--subject-to", "mean<=0"), "allow more"),
-        (("best", *TABLE, "--subject-to", "men<=1"), "not known here"),
-        (("best", *TABLE, "--picture", "front.png"), "name it *.svg"),
-        (("show", *TABLE, "--axes", "threads,freq,x"), "no setting x"),
-        (("show", *TABLE, "--axes", "threads", "--at", "threads=4"), "give it to one"),
+        (("best", "kept", "--subject-to", "mean<=0"), "allow more"),
+        (("best", "kept", "--subject-to", "men<=1"), "not known here"),
+        (("best", "kept", "--picture", "front.png"), "name it *.svg"),
+        (("show", "kept", "--axes", "threads,freq,x"), "no setting x"),
+        (("show", "kept", "--axes", "threads", "--at", "threads=4"), "give it to one"),
         (("fit", *TABLE, "threads=4"), "SETTING=VALUE counts only with ACTION predict"),
         (("show", *TABLE, "--save", "x"), "--save counts only with ACTION fit"),
     ],
 )
+@pytest.mark.usefixtures("kept")
 def test_what_cannot_be_done_is_said_with_the_cure(
     refused: Callable[..., str], folder: Path, words: tuple[str, ...], cure: str
 ) -> None:
@@ -211,11 +235,9 @@ def test_what_cannot_be_done_is_said_with_the_cure(
     assert cure in refused(*words)
 
 
+@pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("option", ["--models mars", "--response cv", "--given mean", "--seed 1", "--leave-one-out"])
-def test_what_is_fitted_already_takes_no_option_of_a_fit(
-    ask: Ask, refused: Callable[..., str], folder: Path, option: str
-) -> None:
-    ask("fit", *TABLE, "--models", "mars", "--save", "kept")
+def test_what_is_fitted_already_takes_no_option_of_a_fit(refused: Callable[..., str], option: str) -> None:
     assert f"is a fitted surface: leave out {option.split()[0]}." in refused("best", "kept", *option.split())
 
 
@@ -235,18 +257,20 @@ def test_the_published_variances_give_a_surface_of_the_sd(ask: Ask) -> None:
     assert max(found["explained"]["shares"], key=lambda one: one["total"])["setting"] == "threads"
 
 
+@pytest.mark.usefixtures("kept")
 def test_cv_is_minimised_on_a_surface_of_the_sd(ask: Ask) -> None:
-    ask("fit", *TABLE, "--save", "kept")
     cv = ask("best", "kept", "--minimise", "cv")
     assert (cv["response"], cv["goal"]) == ("cv", "cv")
     direct = ask("best", *TABLE, "--response", "cv")
     assert cv["best"] == direct["best"] and cv["prediction"]["low"] < cv["prediction"]["value"]
 
 
-def test_a_fit_is_checked_on_cells_that_were_kept_out(ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
-    kept = ask("fit", *TABLE, "--keep-out", "0.4")["kept_out"]
-    assert kept["cells"] == 8 and kept["errors"]["points"] == 8 and 0 < kept["errors"]["relative"] < 1
-    assert 4 <= kept["inside"] <= 8
-    assert ask("fit", *TABLE)["kept_out"] is None
-    assert main(["surface", "fit", *TABLE, "--keep-out", "0.4"]) == 0
+def test_a_fit_is_checked_on_cells_that_were_kept_out(
+    ask: Ask, kept: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kept["kept_out"] is None
+    out = ask("fit", *TABLE, *MARS, "--keep-out", "0.4")["kept_out"]
+    assert out["cells"] == 8 and out["errors"]["points"] == 8 and 0 < out["errors"]["relative"] < 1
+    assert 4 <= out["inside"] <= 8
+    assert main(["surface", "fit", *TABLE, *MARS, "--keep-out", "0.4"]) == 0
     assert "On 8 cells that were kept out of the fit" in " ".join(capsys.readouterr().out.split())

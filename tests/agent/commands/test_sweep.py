@@ -231,6 +231,7 @@ def test_a_killed_sweep_goes_on_as_it_would_have_gone(answers, tmp_path):
     assert resumed == whole
 
 
+@pytest.mark.slow
 def test_a_run_that_a_killed_sweep_left_is_ended_first(answers, tmp_path):
     noted = tmp_path / "vgo-runs/sweep-space/child.pid"
     text = "#!/bin/sh\n[ -e calm ] || { echo $$ > pid; exec sleep 100; }\n"
@@ -258,6 +259,7 @@ def test_a_layer_adds_its_columns(answers, tmp_path):
     assert recorded.frame["minor_faults"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_what_ctrl_c_left_is_in_the_tables_of_the_command_that_goes_on(answers, tmp_path):
     words = written(tmp_path, SPACE, COUNTS.replace("read n", "sleep 0.05\nread n", 1))
     log = tmp_path / "vgo-runs/sweep-space/log.jsonl"
@@ -335,7 +337,7 @@ def test_a_setting_that_a_killed_sweep_left_is_put_back_and_the_sweep_goes_on(an
     assert knob.read_text() == before
 
 
-@pytest.mark.parametrize(("said", "code"), [("1", 0), ("2", 1)])
+@pytest.mark.parametrize(("said", "code"), [("1", 0), pytest.param("2", 1, marks=pytest.mark.slow)])
 def test_somebody_at_the_terminal_is_asked(tmp_path, said, code):
     parameters = {"swap": {"levels": ["on"], "mitigation": "swappiness_low"}}
     space = {**SPACE, "parameters": parameters, "repetitions": {"least": 2, "most": 2}}

@@ -189,6 +189,7 @@ def test_a_file_that_is_not_sound_is_refused_with_the_cure(answers, tmp_path, ch
     assert said in err and str(own) in err and len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("control", ["plain_nice", "pin_to_cpu", "jemalloc"])
 def test_the_negative_controls_are_not_claimed(answers, tmp_path, control):
     words = (*SMALL, "--pairs", "20", "--json", "-q")
