@@ -112,6 +112,11 @@ def test_a_disk_that_is_named_must_take_the_scheduler(device):
     assert (write.path, write.optional) == (f"/sys/block/{device}/queue/scheduler", device == "*")
 
 
+def test_what_needs_consent_is_told_from_what_it_sets():
+    scopes = {"affinity": "process", "threads": "process", "cpu_quota": "cgroup", "memory": "cgroup"}
+    assert {key: kind.scope for key, kind in kinds().items()} == scopes | {"frequency": "system", "scheduler": "system"}
+
+
 def test_where_no_control_group_can_be_made_the_cure_is_told():
     with pytest.raises(VgoError, match="controller cpu can be made here"):
         setting(Machine(), quota={"levels": [50], "to": "cpu_quota"})
