@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from ...knowledge.actions import LIST_OF_CPUS, Apply, MitigationParameter
 from ...knowledge.errors import VgoError
+from ...knowledge.files import first
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
 
@@ -45,11 +48,19 @@ def with_values(
     return mitigation.model_copy(
         update={
             "parameters": (),
-            "apply": Apply.model_validate(filled["apply"]) if mitigation.apply else None,
+            "apply": _applied(mitigation.key, filled["apply"], chosen) if mitigation.apply else None,
             "permanent": filled["permanent"],
             "steps": tuple(filled["steps"]),
         }
     )
+
+
+def _applied(key: str, filled: Any, chosen: Mapping[str, str]) -> Apply:
+    try:
+        return Apply.model_validate(filled)
+    except ValidationError as error:
+        given = ", ".join(f"{name}={value}" for name, value in chosen.items())
+        raise VgoError(f"{key} cannot have {given}: {first(error)}.") from error
 
 
 def levels_of(parameter: MitigationParameter, machine: Machine) -> tuple[str, ...]:
@@ -138,4 +149,8 @@ def _value(found: re.Match[str], values: Mapping[str, str]) -> str:
     name, word, instead, times = found.groups()
     if name not in values:
         return found[0]
-    return str(int(values[name]) * int(times)) if times else instead if values[name] == word else values[name]
+    if times:
+        if not values[name].isdecimal():
+            raise VgoError(f"{values[name]} is no value for {name}: it is a whole number.")
+        return str(int(values[name]) * int(times))
+    return instead if values[name] == word else values[name]
