@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .shape import Frozen, Key, is_none
+from .shape import Frozen, Key, is_empty, is_none
 
 Policy = Literal["fifo", "rr", "batch", "idle", "deadline"]
 Controller = Literal["cpu", "cpuset", "memory"]
@@ -14,10 +14,17 @@ Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 """A number, or `{name}`: what a parameter says."""
 
 
+Place = Annotated[str, Field(pattern=r"^\{[a-z][a-z0-9_]*(\*\d+)?\}$")]
+"""What a parameter says, or a multiple of it."""
+LIST_OF_CPUS = r"^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$"
+"""As the kernel has it: `0-3,8`."""
+
+
 class MitigationParameter(Frozen):
     """A number or a word that can be searched for: `{name}` in `apply`, `permanent` and `steps` stands for it.
 
-    `{name?max=-1}` is -1 where the value is `max`: some files have another word for the same.
+    `{name?max=-1}` is -1 where the value is `max`: some files have another word for the same. `{name*1000}` is so many
+    times a whole number: some files have another unit.
     """
 
     name: Key
@@ -30,6 +37,8 @@ class MitigationParameter(Frozen):
     least: str = ""
     most: str = ""
     """Of a number; the same words as `default`. Empty: no bound. Words among `levels` and `default` have none."""
+    form: Literal["", "whole number", "list of CPUs"] = Field(default="", exclude_if=is_empty)
+    """What it has to be; empty: a number, or a plain word."""
 
 
 class ResourceLimits(Frozen):
@@ -55,9 +64,9 @@ class ControlGroup(Frozen):
     """A cpuset that holds the run, as affinity does, and its children cannot leave it."""
     swappiness: Annotated[int, Field(ge=0, le=100)] | None = None
     """memory.swappiness; version 1 only."""
-    cpu_quota_us: Annotated[int, Field(ge=1000)] | None = Field(default=None, exclude_if=is_none)
+    cpu_quota_us: Annotated[int, Field(ge=1000)] | Place | None = Field(default=None, exclude_if=is_none)
     """CPU time in each tenth of a second, of all CPUs together (cpu.max, cpu.cfs_quota_us)."""
-    memory_bytes: Annotated[int, Field(ge=1 << 20)] | None = Field(default=None, exclude_if=is_none)
+    memory_bytes: Annotated[int, Field(ge=1 << 20)] | Place | None = Field(default=None, exclude_if=is_none)
     """The most memory that the run may use, page cache included (memory.max, memory.limit_in_bytes)."""
 
     @property
@@ -71,10 +80,14 @@ class ControlGroup(Frozen):
         return frozenset(name for name, fields in asked.items() if any(field is not None for field in fields))
 
 
+Cpus = Annotated[str, Field(pattern=rf"{LIST_OF_CPUS}|^\{{[a-z][a-z0-9_]*\}}$")]
+"""A list of CPUs, or what a parameter says."""
+
+
 class Spawn(Frozen):
     """How the run itself is started."""
 
-    affinity: Literal["one_cpu", "all_but_reserved", "one_per_core"] | None = None
+    affinity: Literal["one_cpu", "all_but_reserved", "one_per_core"] | Cpus | None = None
     """`all_but_reserved` leaves `reserved_cpus` CPUs to everybody else, `one_per_core` leaves SMT siblings idle."""
     reserved_cpus: Number = "0"
     policy: Policy | None = None

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from .actions import Apply, ControlGroup, Gpu, Precondition, Spawn, Verify
-from .schema import KnownFactor, Mitigation
+from .schema import KnownFactor, Mitigation, Scope
 from .shape import overlap
 
-_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?[a-z]+=(?:[^{}]|\{[^{}]*\})*)?\}")
+_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?[a-z]+=(?:[^{}]|\{[^{}]*\})*|\*\d+)?\}")
 _WORDS_OF_WRITE = {"cpus_but_quiet", "mask_but_quiet"}
 _WRITABLE = re.compile(r"(/proc/sys|/sys|/proc/irq|\{cgroup\.(cpu|memory|cpuset|blkio)\})/")
 
@@ -140,17 +140,21 @@ def _scope(mitigation: Mitigation, apply: Apply) -> Iterator[str]:
                     f"apply.write names {path}. Only files below /proc/sys and /sys, /proc/irq and control groups can "
                     "be written and put back."
                 )
-    beyond = _beyond_a_group(apply)
-    in_group = bool(apply.write) or apply.spawn.group != ControlGroup()
-    wanted = "system" if beyond else "cgroup" if in_group else "process"
+    beyond, wanted = _beyond_a_group(apply), scope_of(apply)
     root = bool(beyond or apply.write)
     if beyond and (mitigation.scope != "system" or not mitigation.applies.root):
         yield f"apply.{beyond} needs scope system and applies.root. Set both."
     elif mitigation.scope != wanted:
-        what = "a control group only" if in_group else "the process only"
+        what = "a control group only" if wanted == "cgroup" else "the process only"
         yield f"the scope is {mitigation.scope}, but apply touches {what}. Set scope: {wanted}."
     elif root and not mitigation.applies.root:
         yield "apply.write needs applies.root. Set it."
+
+
+def scope_of(apply: Apply) -> Scope:
+    """Say how far it reaches."""
+    in_group = bool(apply.write) or apply.spawn.group != ControlGroup()
+    return "system" if _beyond_a_group(apply) else "cgroup" if in_group else "process"
 
 
 def _beyond_a_group(apply: Apply) -> str:

@@ -142,12 +142,18 @@ def _proved(applied: AppliedConditions, key: str) -> Proof:
         raise ToolError(str(refused)) from refused
 
 
-def _allowed(key: str, case: Case) -> Mitigation:
+def applicable_here(key: str, case: Case) -> Mitigation:
+    """Find a mitigation that the tool can apply to the program; another one is for the planner to choose."""
     mitigation = case.knowledge.mitigations.get(key)
     if mitigation is None or mitigation.apply is None:
         raise ToolError(f"{key} is not a mitigation that the tool can apply.")
     if reasons := unmet(mitigation.applies, case.machine, case.subject, case.findings.busy_cpus):
         raise ToolError(f"{key} does not apply here: {reasons[0]}")
+    return mitigation
+
+
+def _allowed(key: str, case: Case) -> Mitigation:
+    mitigation = applicable_here(key, case)
     if reasons := out_of_reach(mitigation, case):
         raise ToolError(f"{key} cannot be applied: {reasons[0]}.")
     refuse_unread(case)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
-from .apply_mitigation import refuse_unread
+from .apply_mitigation import applicable_here, refuse_unread
 from .base import Arguments, Outcome, ToolError
 from .case import Case
 from .execution.expected import Expected
@@ -21,7 +21,6 @@ from .failures import broken_by
 from .look_up import out_of_reach
 from .mitigation.by_hand import command_line
 from .mitigation.parameters import with_values
-from .mitigation.preconditions import unmet
 from .plan import Aim
 from .row import BASELINE
 from .run_table import RunTable, artefacts
@@ -75,14 +74,11 @@ def _race(arguments: ScreenArguments, case: Case, expected: Expected) -> Race:
 
 def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
     """The mitigation at one level; what cannot be tried is for the planner to mend."""
-    mitigation = case.knowledge.mitigations.get(arguments.mitigation)
-    if mitigation is None or mitigation.apply is None:
-        raise ToolError(f"{arguments.mitigation} is not a mitigation that the tool can apply.")
-    if reasons := (
-        *unmet(mitigation.applies, case.machine, case.subject, case.findings.busy_cpus),
-        *_unreachable(mitigation, case),
-    ):
-        raise ToolError(f"{mitigation.key} does not apply here: {reasons[0]}.")
+    mitigation = applicable_here(arguments.mitigation, case)
+    if not mitigation.interleavable:
+        raise ToolError(
+            f"{mitigation.key} cannot be switched between two runs: try one value after the other with `vgo-agent try`."
+        )
     try:
         filled = with_values(mitigation, {**arguments.values, arguments.parameter: level}, case.machine)
     except VgoError as refused:
@@ -90,12 +86,6 @@ def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
     if reasons := out_of_reach(filled, case):
         raise ToolError(f"{mitigation.key} with {arguments.parameter}={level} cannot be applied: {reasons[0]}.")
     return filled
-
-
-def _unreachable(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
-    if not mitigation.interleavable:
-        return ("it cannot be switched between two runs, so try one value after the other with `vgo-agent try`",)
-    return ()
 
 
 def _prove(race: Race, applied: AppliedConditions, case: Case) -> None:

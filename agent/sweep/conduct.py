@@ -17,7 +17,7 @@ from ...tools.execution.row_log import SYNC_S, RowLog, RowsInMemory, rows_in
 from ...tools.experiment.conditions import AppliedConditions
 from ...tools.layers_here import choose
 from ...tools.subject import Allow, Subject
-from ...tools.sweep.setting import mitigation_of, preconditions
+from ...tools.sweep.setting import mitigations_of, preconditions
 from ...tools.sweep.space import Space
 from ...tools.sweep.sweep import CellConditions, Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
@@ -38,7 +38,6 @@ FILES_S = 3.0
 """Of the budget, for the tables and pictures after the last run."""
 
 
-_SYSTEM, _GROUP = ("frequency", "scheduler"), ("cpu_quota", "memory")
 SAME = ("launcher", "root", "directory", "timeout_s")
 """Of the subject: what stays from one command to the next."""
 
@@ -96,14 +95,8 @@ class SweepRequest(ExperimentRequest):
 
     def beyond(self) -> list[tuple[str, str]]:
         """Name the parameters that change more than the program, with their scope."""
-        found = []
-        for name, parameter in self.space.parameters.items():
-            scope = "system" if parameter.to in _SYSTEM else "cgroup" if parameter.to in _GROUP else "process"
-            if parameter.mitigation:
-                scope = mitigation_of(parameter).scope
-            if scope != "process":
-                found.append((name, scope))
-        return found
+        found = mitigations_of(self.space.parameters)
+        return [(name, one.scope) for name, one in found.items() if one.scope != "process"]
 
     def ask(self, interface: Interface) -> None:
         """Ask for consent to what changes more than the program; without it, refuse before the first run."""

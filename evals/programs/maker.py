@@ -17,10 +17,10 @@ from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ...layers.probes.cgroup_tree import own_groups
 from ...tools.mitigation.owned_folder import this_process
-from ...tools.mitigation.run_group import PREFIX
+from ...tools.mitigation.run_group import PREFIX, quota_files
 from ..workloads.build import FLAGS, compile_to, compiler
 from ..workloads.registry import LACKS
-from ..workloads.surroundings import home_of
+from ..workloads.surroundings import group_place
 from ..workloads.workload import ISOLATED, OBEYS_ENVIRONMENT
 from .compose import MadeProgram
 from .parts import parts
@@ -160,10 +160,10 @@ def neighbour(built: BuiltProgram, forced: int = DRAWN) -> Iterator[None]:
 
 
 def _group_path(program: MadeProgram) -> Path:
-    if (home := home_of("cpu")) is None:
+    if (place := group_place("cpu")) is None:
         raise VgoError(f"Program {program.number} needs a control group with the controller cpu; draw it without root.")
     owner = this_process()
-    return home[0] / f"{PREFIX}{owner.pid}-{owner.start}-8{program.number}"
+    return Path(place.folder) / f"{PREFIX}{owner.pid}-{owner.start}-8{program.number}"
 
 
 @contextlib.contextmanager
@@ -172,12 +172,9 @@ def limited_group(group: Path | None) -> Iterator[None]:
     if group is None:
         yield
         return
-    values = {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(QUOTA_US)}
-    if "cpu" not in own_groups():
-        values = {"cpu.max": f"{QUOTA_US} {PERIOD_US}"}
     group.mkdir()
     try:
-        for name, value in values.items():
+        for name, value in quota_files(1 if "cpu" in own_groups() else 2, QUOTA_US, PERIOD_US).items():
             (group / name).write_text(value)
         yield
     finally:

@@ -24,7 +24,7 @@ from .surroundings import (
     PROGRAMS,
     evict,
     favoured,
-    home_of,
+    group_place,
     input_folder,
     neighbour_words,
     whole_disk,
@@ -46,7 +46,7 @@ def _unless(met: Callable[[], object], words: str) -> Lack:
 
 def _group(controller: str) -> Lack:
     words = f"no control group with the controller {controller} can be made; {DELEGATED}"
-    return _unless(lambda: home_of(controller), words)
+    return _unless(lambda: group_place(controller), words)
 
 
 def _no_disk() -> str | None:

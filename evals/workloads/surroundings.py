@@ -7,13 +7,12 @@ each of these begins with: settings from the journal, control groups by their na
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -21,13 +20,12 @@ from platformdirs import user_cache_path
 
 from ...agent.diagnosis import conduct
 from ...knowledge.errors import VgoError
-from ...layers.probes.cgroup_tree import MOUNT, own_groups
-from ...tools.mitigation.journal import Journal, journal_folder, new_entry, put_back
-from ...tools.mitigation.kernel_file import KernelFiles
-from ...tools.mitigation.kernel_settings import cpu_mask
-from ...tools.mitigation.owned_folder import Owner, this_process
-from ...tools.mitigation.put_back import SavedKnob
-from ...tools.mitigation.run_group import PREFIX, remove_run_groups
+from ...layers.probes.cgroup_tree import own_groups
+from ...tools.machine import GroupPlace
+from ...tools.mitigation.journal import Journal, journal_folder
+from ...tools.mitigation.kernel_settings import KernelSetting, cpu_mask
+from ...tools.mitigation.run_group import ControlGroupFolder, made_group, place_of, quota_files, remove_run_groups
+from ...tools.mitigation.settings import switchable
 from .build import make_folder
 from .workload import ISOLATED, Around
 
@@ -42,7 +40,6 @@ READS_PER_SECOND = 60
 FAVOUR = (("cpu.shares", "262144"), ("cpu.weight", "10000"), ("cpu.rt_runtime_us", "500000"))
 LOOPBACK_STEERING = "/sys/class/net/lo/queues/rx-0/rps_cpus"
 DELEGATED = "start vgo-agent as root, below control groups of version 2 with systemd-run --scope -p Delegate=yes"
-_numbers = itertools.count(1)
 
 
 def input_folder() -> Path:
@@ -68,7 +65,7 @@ def favoured() -> Iterator[None]:
 
     Nothing happens where no such group can be made: then the machine should be quiet.
     """
-    if home_of("cpu") is None:
+    if group_place("cpu") is None:
         yield
         return
     with _limited("cpu", {1: {}, 2: {}}):
@@ -79,8 +76,7 @@ def favoured() -> Iterator[None]:
 def cpu_limited() -> Iterator[None]:
     """Hold this process and its children to a share of one CPU."""
     conduct()  # to load the libraries takes seconds of a whole CPU
-    values = {1: {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(QUOTA_US)}}
-    with _limited("cpu", values | {2: {"cpu.max": f"{QUOTA_US} {PERIOD_US}"}}):
+    with _limited("cpu", {version: quota_files(version, QUOTA_US, PERIOD_US) for version in (1, 2)}):
         yield
 
 
@@ -129,18 +125,9 @@ def since_the_beginning() -> Iterator[None]:
             os.environ[BEGAN] = before
 
 
-def home_of(controller: str) -> tuple[Path, int] | None:
-    """Find the group below which one with that controller can be made, and its version; None where there is none."""
-    groups = own_groups()
-    if controller in groups:
-        place, version = groups[controller][0], 1
-    else:
-        name = "io" if controller == "blkio" else controller
-        handing = [group for group in groups.get("", []) if name in _handed(group)]
-        if not handing:
-            return None
-        place, version = handing[0], 2
-    return (place, version) if os.access(place, os.W_OK) and os.geteuid() == 0 else None
+def group_place(controller: str) -> GroupPlace | None:
+    """Find where a group with that controller can be made by root; None where there is no such place."""
+    return place_of(controller) if os.geteuid() == 0 else None
 
 
 def whole_disk(folder: Path) -> str | None:
@@ -154,28 +141,19 @@ def whole_disk(folder: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def _limited(controller: str, values: dict[int, dict[str, str]]) -> Iterator[None]:
+def _limited(controller: str, values: Mapping[int, dict[str, str]]) -> Iterator[None]:
     """Put this process into a new group with these values, by version of control groups."""
-    remove_left_groups()
-    if (found := home_of(controller)) is None:
+    remove_run_groups()
+    if (place := group_place(controller)) is None:
         raise VgoError(f"No control group with the controller {controller} can be made here; {DELEGATED}.")
-    place, version = found
-    home = own_groups()[controller if version == 1 else ""][0]
-    owner = this_process()
-    group = place / f"{PREFIX}{owner.pid}-{owner.start}-9{next(_numbers)}"
-    try:
-        group.mkdir()
-        for name, value in values[version].items():
-            (group / name).write_text(value)
-        _favour(group)
-        (group / MEMBERS).write_text(str(owner.pid))
-    except OSError as error:
-        _leave(group, home)
-        raise VgoError(f"The limit of {group} cannot be set ({error.strerror}); {DELEGATED}.") from error
-    try:
-        yield
-    finally:
-        _leave(group, home)
+    with made_group(ControlGroupFolder(place, (controller,), values[place.version]), own_groups()) as group:
+        _favour(group.folder)
+        try:
+            _move([str(os.getpid())], group.folder)
+            yield
+        finally:
+            for _ in range(2):  # a process may fork while the others are moved
+                _move((group.folder / MEMBERS).read_text().split(), group.home)
 
 
 def _favour(group: Path) -> None:
@@ -186,51 +164,24 @@ def _favour(group: Path) -> None:
                 (group / name).write_text(value)
 
 
-def _leave(group: Path, home: Path) -> None:
-    """Move everything to where it was, and remove the group."""
-    with contextlib.suppress(FileNotFoundError):
-        for _ in range(2):  # a process may fork while the others are moved
-            for pid in (group / MEMBERS).read_text().split():
-                with contextlib.suppress(ProcessLookupError):
-                    (home / MEMBERS).write_text(pid)
-        group.rmdir()
-
-
-def remove_left_groups() -> None:
-    """Remove the groups of dead processes; those of blkio are known to this module only."""
-    remove_run_groups()
-    for parent, names, _ in os.walk(Path("/") / MOUNT / "blkio"):  # unlike rglob, it bears groups that vanish
-        for name in (name for name in names if name.startswith(PREFIX)):
-            pid, start = name.removeprefix(PREFIX).split("-")[:2]
-            if not Owner(int(pid), int(start)).alive:
-                _leave(Path(parent, name), Path(parent))
-
-
-def _handed(group: Path) -> list[str]:
-    try:
-        return (group / "cgroup.subtree_control").read_text().split()
-    except OSError:
-        return []
+def _move(pids: Iterable[str], group: Path) -> None:
+    for pid in pids:
+        try:
+            (group / MEMBERS).write_text(pid)
+        except ProcessLookupError:  # it has just ended
+            continue
+        except OSError as error:
+            raise VgoError(f"{group} takes no process ({error.strerror}); {DELEGATED}.") from error
 
 
 @contextlib.contextmanager
 def _set(name: str, path: str, value: str) -> Iterator[None]:
     """Set one file of the kernel, journalled: the watchdog or `vgo-agent restore` puts it back after a kill."""
-    journal, files = Journal(journal_folder()), KernelFiles()
-    with journal.locked():
-        group = SavedKnob(path=path, wanted=value, saved={path: files.read(path)})
-        entry = new_entry(name, (group,), files.root)
-        journal.record(entry)
-        try:
-            files.write(path, value)
-        except VgoError:
-            journal.remove(entry)
-            raise
-    try:
+    journal = Journal(journal_folder())
+    with contextlib.ExitStack() as undo:
+        with journal.locked():
+            undo.enter_context(switchable(name, [KernelSetting(path, value)], journal)).on()
         yield
-    finally:
-        put_back(entry)
-        journal.remove(entry)
 
 
 @contextlib.contextmanager

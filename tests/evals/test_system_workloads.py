@@ -17,6 +17,7 @@ from vgo_agent.evals.workloads.registry import find, has_twin, prepare, surround
 from vgo_agent.evals.workloads.workload import Workload
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.probes.cgroup_tree import own_groups
+from vgo_agent.tools.mitigation import run_group
 from vgo_agent.tools.mitigation.restore import restore
 
 from ..conftest import control_groups
@@ -108,7 +109,6 @@ def test_what_a_killed_process_left_is_put_back_by_restore(name: str) -> None:
     process.send_signal(signal.SIGKILL)
     process.wait()
     restore()
-    surroundings.remove_left_groups()
     assert around_here() == before
     assert not [path for path in control_groups() if path.name.startswith(f"vgo-run-{process.pid}-")]
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in neighbours))
@@ -208,7 +208,7 @@ def test_short_sleeps_sleeps_as_often_as_told(disk: Path) -> None:
 
 @pytest.mark.parametrize("name", ["cpu-quota", "memory-limit", "io-limit"])
 def test_a_controller_that_is_not_there_is_named_with_the_cure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surroundings, "own_groups", lambda: {})
+    monkeypatch.setattr(run_group, "own_groups", lambda root: {})
     monkeypatch.setattr(surroundings, "whole_disk", lambda folder: "8:0")
     controller = {"cpu-quota": "cpu", "memory-limit": "memory", "io-limit": "blkio"}[name]
     with (

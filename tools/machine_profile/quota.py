@@ -22,7 +22,7 @@ from ..ending_signals import handled_by
 from ..execution.launch import RunGroup
 from ..execution.resolve import start_failure
 from ..execution.system_calls import prctl
-from ..mitigation.run_group import CURE, MEMBERS, ControlGroupFolder, made_group, places
+from ..mitigation.run_group import CURE, MEMBERS, ControlGroupFolder, made_group, place_of, quota_files
 from .form import Quota
 
 PERIOD_US = 10_000
@@ -64,7 +64,7 @@ def limited_group(quota: Quota | None, ahead: bool = False, root: Path = Path("/
 
     `ahead` gives it the greatest weight, so that other programs of the machine take little from what runs in it.
     """
-    place = places(root).get("cpu")
+    place = place_of("cpu", root)
     if place is None:
         raise VgoError(f"No control group with the controller cpu can be made here: {CURE}.")
     with made_group(ControlGroupFolder(place, ("cpu",)), own_groups(root)) as group:
@@ -72,15 +72,19 @@ def limited_group(quota: Quota | None, ahead: bool = False, root: Path = Path("/
             _put(group, MOST_WEIGHT[place.version])
         if quota is not None:
             set_quota(group, quota)
-        yield replace(group, values=values_of(quota, group) if quota else {})
+        yield replace(group, values=_files(quota, group) if quota else {})
 
 
 def set_quota(group: RunGroup, quota: Quota) -> None:
     """Give a group another quota, and read it back."""
-    wanted = values_of(quota, group)
+    wanted = _files(quota, group)
     if "cpu.cfs_quota_us" in wanted:  # the old one may be too large for the new period
         _put(group, {"cpu.cfs_quota_us": "-1"})
     _put(group, wanted)
+
+
+def _files(quota: Quota, group: RunGroup) -> dict[str, str]:
+    return quota_files(2 if group.members == MEMBERS[2] else 1, quota.quota_us, quota.period_us)
 
 
 def _put(group: RunGroup, values: dict[str, str]) -> None:
@@ -96,13 +100,6 @@ def _put(group: RunGroup, values: dict[str, str]) -> None:
         ) from error
     if seen != values:
         raise VgoError(f"The kernel made {seen} of {values} in {group.folder}: choose another quota or period.")
-
-
-def values_of(quota: Quota, group: RunGroup) -> dict[str, str]:
-    """Give the files of the group that hold a quota, in the order of writing."""
-    if group.members == MEMBERS[2]:
-        return {"cpu.max": f"{quota.quota_us} {quota.period_us}"}
-    return {"cpu.cfs_period_us": str(quota.period_us), "cpu.cfs_quota_us": str(quota.quota_us)}
 
 
 def throttled(folder: Path) -> int:

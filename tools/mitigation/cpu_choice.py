@@ -1,22 +1,25 @@
-"""Which CPUs a run may use: one that is quiet, one a core, or all but a few that everybody else keeps."""
+"""Which CPUs a run may use: those of a list, a quiet one, one a core, or all but a few that everybody else keeps."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ...knowledge.errors import VgoError
 from ..machine import Machine
+from .kernel_file import cpu_list
 
-Kind = Literal["one_cpu", "all_but_reserved", "one_per_core"]
 
-
-def chosen_cpus(kind: Kind, reserved: str, machine: Machine) -> frozenset[int]:
+def chosen_cpus(kind: str, reserved: str, machine: Machine) -> frozenset[int]:
     """Choose among the CPUs that this process may use."""
     if kind == "one_cpu":
         return frozenset({machine.quiet_cpu})
     if kind == "one_per_core":
         return frozenset(min(core) for core in machine.cores) or frozenset(machine.cpus)
-    return frozenset(machine.cpus) - frozenset(reserved_cpus(reserved, machine))
+    if kind == "all_but_reserved":
+        return frozenset(machine.cpus) - frozenset(reserved_cpus(reserved, machine))
+    cpus = frozenset(cpu_list(kind))
+    if not cpus or not cpus <= set(machine.cpus):
+        allowed = ",".join(map(str, machine.cpus))
+        raise VgoError(f"The CPUs {kind} are not among those that this process may use: {allowed}.")
+    return cpus
 
 
 def reserved_cpus(asked: str, machine: Machine) -> tuple[int, ...]:

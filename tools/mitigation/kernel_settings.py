@@ -13,7 +13,7 @@ from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from ..machine import Machine
 from .kernel_file import Gone, KernelFiles, KernelRefusal, cpu_list, in_force, is_setting
-from .run_group import LIMITS, limit_bytes
+from .run_group import LIMITS, VERSION_2, limit_bytes
 
 ROUNDED = 0.1
 """The share by which a number may differ that the kernel made of the one asked for: clocks and pages have steps."""
@@ -25,7 +25,6 @@ _BESIDE = re.compile(r"\{(max|min):([^{}]+)\}")
 _SHARE = re.compile(r"\{(\d+)%:([^{}]+)\}")
 """`{80%:FILE}`: that share of the largest number in FILE, beside the path."""
 _PLACE = re.compile(r"\{[^{}]*\}")
-_VERSION_2 = {"blkio": "io"}
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class _Places:
     def _in_group(self, controller: str, file: str) -> str:
         """Find a file in the group that this process is in, or in the nearest one above it that has the file."""
         groups = own_groups(self._root)
-        folders = [*groups.get(controller, ()), *groups.get(_VERSION_2.get(controller, ""), ()), *groups.get("", ())]
+        folders = [*groups.get(controller, ()), *groups.get(VERSION_2.get(controller, ""), ()), *groups.get("", ())]
         for folder in folders:
             if (folder / file.lstrip("/")).exists():
                 return f"/{folder.relative_to(self._root)}{file}"

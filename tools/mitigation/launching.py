@@ -88,9 +88,12 @@ def _wrapper(apply: Apply, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def _environment(base: Mapping[str, str], apply: Apply) -> dict[str, str]:
     kept = {name: base[name] for name in KEPT_ENVIRONMENT if name in base} if apply.clear_environment else dict(base)
-    for name, value in added_variables(apply).items():
-        kept[name] = _joined(name, value, kept.get(name, ""))
-    return kept
+    return with_variables(kept, added_variables(apply))
+
+
+def with_variables(base: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Set variables; lists are joined with those that are there."""
+    return {**base, **{name: _joined(name, value, base.get(name, "")) for name, value in added.items()}}
 
 
 def _joined(name: str, value: str, before: str) -> str:

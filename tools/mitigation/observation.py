@@ -253,12 +253,11 @@ READERS: Mapping[str, tuple[str, Reader]] = {
 def proofs(promise: Promise) -> dict[str, tuple[str, Reader]]:
     """Choose what is looked at: every action that is other than without a word, and every effect.
 
-    Where ranks may run is what a mitigation's affinity is for, and variables that speak to their launcher: the ranks
-    prove those. An affinity that was there before is of the whole program.
+    Ranks prove an affinity that they are to stay within, and variables that say to their launcher where they may run.
     """
     told = {key for key in READERS if attrgetter(key)(promise) != attrgetter(key)(_NOTHING)}
     told |= {"apply.spawn.affinity"} if promise.launch.affinity else set()
-    told -= {"apply.spawn.affinity"} if promise.verify.ranks and promise.apply.spawn.affinity else set()
+    told -= {"apply.spawn.affinity"} if promise.verify.ranks == "within" else set()
     told -= {"apply.environment"} if not promise.variables else set()
     return {key: reader for key, reader in READERS.items() if key in told}
 

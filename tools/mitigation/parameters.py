@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...knowledge.actions import Apply, MitigationParameter
+from pydantic import ValidationError
+
+from ...knowledge.actions import LIST_OF_CPUS, Apply, MitigationParameter
 from ...knowledge.errors import VgoError
+from ...knowledge.files import first
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
 
-_NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?([a-z]+)=((?:[^{}]|\{[^{}]*\})*))?\}")
-"""`{quota}`, or `{quota?max=-1}`: the value, but -1 where it is `max`."""
+_NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?([a-z]+)=((?:[^{}]|\{[^{}]*\})*)|\*(\d+))?\}")
+"""`{quota}`, or `{quota?max=-1}`: the value, but -1 where it is `max`; `{quota*1000}` is a thousand times the value."""
 _VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+:-]*|-?\d+(\.\d+)?")
 """A number or a plain word: nothing that a shell, a path or a list of words would read as more."""
+_FORMS = {"whole number": r"\d+", "list of CPUs": LIST_OF_CPUS}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _COUNTED = re.compile(r"cpus(?:([/*-])(\d+))?")
 _PLACES = ("apply", "permanent", "steps")
@@ -44,11 +48,19 @@ def with_values(
     return mitigation.model_copy(
         update={
             "parameters": (),
-            "apply": Apply.model_validate(filled["apply"]) if mitigation.apply else None,
+            "apply": _applied(mitigation.key, filled["apply"], chosen) if mitigation.apply else None,
             "permanent": filled["permanent"],
             "steps": tuple(filled["steps"]),
         }
     )
+
+
+def _applied(key: str, filled: Any, chosen: Mapping[str, str]) -> Apply:
+    try:
+        return Apply.model_validate(filled)
+    except ValidationError as error:
+        given = ", ".join(f"{name}={value}" for name, value in chosen.items())
+        raise VgoError(f"{key} cannot have {given}: {first(error)}.") from error
 
 
 def levels_of(parameter: MitigationParameter, machine: Machine) -> tuple[str, ...]:
@@ -80,6 +92,8 @@ def _checked(key: str, parameter: MitigationParameter, value: str, machine: Mach
     value = _counted(value.strip(), machine)
     if not _VALUE.fullmatch(value):
         raise VgoError(f"{value!r} is no value for {parameter.name} of {key}: give a number or a plain word.")
+    if parameter.form and not re.fullmatch(_FORMS[parameter.form], value):
+        raise VgoError(f"{value} is no value for {parameter.name} of {key}: it is a {parameter.form}.")
     if bounds := _out_of_bounds(parameter, value, machine, elsewhere):
         raise VgoError(f"{value} is no value for {parameter.name} of {key}: {bounds}.")
     return value
@@ -132,5 +146,11 @@ def _filled(part: Any, values: Mapping[str, str]) -> Any:
 
 
 def _value(found: re.Match[str], values: Mapping[str, str]) -> str:
-    name, word, instead = found.groups()
-    return found[0] if name not in values else instead if values[name] == word else values[name]
+    name, word, instead, times = found.groups()
+    if name not in values:
+        return found[0]
+    if times:
+        if not values[name].isdecimal():
+            raise VgoError(f"{values[name]} is no value for {name}: it is a whole number.")
+        return str(int(values[name]) * int(times))
+    return instead if values[name] == word else values[name]

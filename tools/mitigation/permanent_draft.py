@@ -165,9 +165,9 @@ def group_limits(apply: Apply) -> Iterator[GroupLimit]:
     if group.swappiness is not None:
         yield GroupLimit("memory.swappiness", group.swappiness)
     if group.cpu_quota_us is not None:
-        yield GroupLimit("cpu.max", group.cpu_quota_us / PERIOD_US)
+        yield GroupLimit("cpu.max", int(group.cpu_quota_us) / PERIOD_US)
     if group.memory_bytes is not None:
-        yield GroupLimit("memory.max", group.memory_bytes)
+        yield GroupLimit("memory.max", int(group.memory_bytes))
     for write in in_groups(apply):
         name = write.path.rpartition("/")[2]
         amount, _, period = write.value.partition(" ")

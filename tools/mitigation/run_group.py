@@ -23,6 +23,8 @@ from .kernel_file import KernelRefusal
 from .owned_folder import Owner, this_process
 
 CONTROLLERS: tuple[Controller, ...] = ("cpu", "cpuset", "memory")
+VERSION_2 = {"blkio": "io"}
+"""What it calls those that have another name there."""
 PREFIX = RUN_GROUP
 """Not that of the layer cgroup, whose leaves of a living agent are never empty; these are between two runs."""
 MEMBERS = {1: "tasks", 2: "cgroup.procs"}
@@ -51,25 +53,24 @@ def controllers_of(group: ControlGroup) -> tuple[Controller, ...]:
     return tuple(name for name in CONTROLLERS if name in needed)
 
 
+def place_of(controller: str, root: Path = Path("/")) -> GroupPlace | None:
+    """Find where this process can make a control group with that controller; None where it cannot."""
+    groups, handed = own_groups(root), VERSION_2.get(controller, controller)
+    if controller in groups:
+        folder: Path | None = groups[controller][0]
+    else:
+        folder = next((one for one in groups.get("", []) if handed in _handed(one)), None)
+    if folder is None or not os.access(folder, os.W_OK):
+        return None
+    mems = text_of(folder / "cpuset.mems") if controller == "cpuset" and controller in groups else ""
+    return GroupPlace(folder=str(folder), version=1 if controller in groups else 2, mems=mems)
+
+
 def places(root: Path = Path("/")) -> dict[str, GroupPlace]:
     """Find, by controller, where this process can make a control group."""
-    groups = own_groups(root)
-    found: dict[str, GroupPlace] = {}
-    for controller in CONTROLLERS:
-        if controller in groups:
-            folder = groups[controller][0]
-            mems = text_of(folder / "cpuset.mems") if controller == "cpuset" else ""
-            place = GroupPlace(folder=str(folder), version=1, mems=mems)
-        else:
-            handing = next((one for one in groups.get("", []) if controller in _handed(one)), None)
-            if handing is None:
-                continue
-            place = GroupPlace(folder=str(handing), version=2)
-            if controller == "memory":
-                continue  # All that is set there, swappiness, is known to version 1 only.
-        if os.access(place.folder, os.W_OK):
-            found[controller] = place
-    return found
+    found = {name: place for name in CONTROLLERS if (place := place_of(name, root))}
+    # All that a mitigation sets of memory there, swappiness, is known to version 1 only.
+    return {name: place for name, place in found.items() if name != "memory" or place.version == 1}
 
 
 def parts(spawn: Spawn, machine: Machine) -> tuple[ControlGroupFolder, ...]:
@@ -137,7 +138,7 @@ def made_group(part: ControlGroupFolder, homes: dict[str, list[Path]]) -> Iterat
 def remove_run_groups() -> list[str]:
     """Remove the groups that dead agents left, with what runs in them moved out where that is possible; name them."""
     mount = Path("/") / MOUNT
-    tops = {mount / controller for controller in CONTROLLERS} | {unified() or mount}
+    tops = {mount / controller for controller in (*CONTROLLERS, *VERSION_2)} | {unified() or mount}
     told = []
     for top in sorted(top.resolve() for top in tops if top.is_dir()):
         for parent, names, _ in os.walk(top, topdown=False):
@@ -183,7 +184,8 @@ def _values(controller: str, group: ControlGroup, cpus: frozenset[int], place: G
     if controller == "cpuset":
         listed = ",".join(map(str, sorted(cpus)))
         return {"cpuset.cpus": listed} | ({"cpuset.mems": place.mems} if place.version == 1 else {})
-    return {**_weight(group, place), **_quota(group, place)}
+    quota = quota_files(place.version, group.cpu_quota_us, PERIOD_US) if group.cpu_quota_us is not None else {}
+    return {**_weight(group, place), **quota}
 
 
 def _memory(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
@@ -200,12 +202,11 @@ def _weight(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     return {"cpu.shares": str(min(_MOST_SHARES, max(_LEAST_SHARES, group.cpu_weight * _SHARES_AT_100 // 100)))}
 
 
-def _quota(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
-    if group.cpu_quota_us is None:
-        return {}
-    if place.version == 2:
-        return {"cpu.max": f"{group.cpu_quota_us} {PERIOD_US}"}
-    return {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(group.cpu_quota_us)}
+def quota_files(version: int, quota_us: object, period_us: int) -> dict[str, str]:
+    """Give the files of a group that hold a quota of CPU time, in the order of writing."""
+    if version == 2:
+        return {"cpu.max": f"{quota_us} {period_us}"}
+    return {"cpu.cfs_period_us": str(period_us), "cpu.cfs_quota_us": str(quota_us)}
 
 
 def _handed(folder: Path) -> list[str]:

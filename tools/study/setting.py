@@ -6,13 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..execution.launch import Launch
+from ..mitigation.launching import with_variables
 from ..row import BASELINE
 from .factors import Core, FactorLevel, StudyEnvironment, Work
 
@@ -52,10 +53,8 @@ class StudySetting(Frozen):
 
     def launch(self, base: Launch) -> Launch:
         """Start the program so."""
-        kept: Mapping[str, str] = {name: value for name, value in base.environment.items() if name not in self.unset}
-        environment = {**kept, **self.environment}
-        if "LD_PRELOAD" in self.environment and (before := base.environment.get("LD_PRELOAD")):
-            environment["LD_PRELOAD"] = f"{self.environment['LD_PRELOAD']}:{before}"
+        kept = {name: value for name, value in base.environment.items() if name not in self.unset}
+        environment = with_variables(kept, self.environment)
         argv = (self.program, *base.argv[1:]) if self.program else base.argv
         affinity = frozenset(self.affinity) if self.affinity else base.affinity
         return replace(base, argv=argv, environment=environment, affinity=affinity)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ...knowledge.actions import Apply, Precondition, Verify
+from ...knowledge.consistency import scope_of
 from ...knowledge.errors import VgoError
-from ...knowledge.schema import Mitigation, Scope
+from ...knowledge.files import parsed_yaml
+from ...knowledge.schema import Mitigation
 from ..execution.launch import Launch
 from ..machine import Machine
 from ..mitigation.by_hand import planned
-from ..mitigation.kernel_file import cpu_list
 from ..mitigation.parameters import with_values
 from ..mitigation.preconditions import beyond_reach, unmet
 from ..shipped import shipped
@@ -22,12 +23,9 @@ from ..subject import Subject
 from .cell import CellSettings
 from .space import OFF, Parameter, Space
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-_CLOCK = "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq"
-_FIRST_CLOCK = "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"
-_SCOPES: tuple[Scope, ...] = ("process", "cgroup", "system")
-_CPUS = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
-_WHOLE = re.compile(r"\d+")
+KINDS = Path(__file__).with_name("kinds.yaml")
+LEVEL = "level"
+"""The parameter of a kind of setting."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +33,22 @@ class CellSetting:
     """How one cell is run here."""
 
     subject: Subject
-    launch: Launch
-    """Before the mitigation."""
     mitigation: Mitigation
     """Everything that is set; it may be nothing."""
 
     @property
+    def launch(self) -> Launch:
+        """Before the mitigation."""
+        return Launch(argv=self.subject.argv, directory=Path(self.subject.directory))
+
+    @property
     def identity(self) -> str:
         """What two settings share that are the same."""
-        pinned = sorted(self.launch.affinity or ())
-        return f"{self.subject.model_dump_json()} {pinned} {self.mitigation.model_dump_json()}"
+        return f"{self.subject.model_dump_json()} {self.mitigation.model_dump_json()}"
 
     def would(self, machine: Machine) -> tuple[str, ...]:
         """List every write, hold, variable and change of the start."""
-        pinned = self.launch.affinity
-        start = (f"start it on the CPUs {','.join(map(str, sorted(pinned)))}",) if pinned else ()
-        return (*planned(self.mitigation, self.subject, machine, Path(self.subject.root)), *start)
+        return planned(self.mitigation, self.subject, machine, Path(self.subject.root))
 
 
 def cell_setting(cell: CellSettings, machine: Machine) -> CellSetting:
@@ -59,23 +57,17 @@ def cell_setting(cell: CellSettings, machine: Machine) -> CellSetting:
     parts = [part for name, text in texts.items() for part in _parts(name, cell.parameters[name], text, machine)]
     for part in parts:
         _refuse(part, subject, machine)
-    launch = Launch(argv=subject.argv, directory=Path(subject.directory))
-    pinned = [text for name, text in texts.items() if cell.parameters[name].to == "affinity"]
-    if pinned:
-        launch = replace(launch, affinity=_cpus(pinned, parts, machine))
-    setting = CellSetting(subject, launch, _joined(parts))
+    setting = CellSetting(subject, _joined(parts))
     setting.would(machine)  # what cannot be resolved is told before anything is touched
     return setting
 
 
 def _parts(name: str, parameter: Parameter, text: str, machine: Machine) -> Iterator[Mitigation]:
-    if parameter.mitigation and (parameter.parameter or text != OFF):
-        values = {parameter.parameter: text} if parameter.parameter else {}
-        yield with_values(mitigation_of(parameter), values, machine)
-    elif parameter.environment:
-        yield _made(name, "process", {"environment": {parameter.environment: text}})
-    elif maker := _MAKERS.get(parameter.to):
-        yield maker(name, parameter, text)
+    chosen = LEVEL if parameter.to in kinds() else parameter.parameter
+    if parameter.environment:
+        yield _made(name, {"environment": {parameter.environment: text}})
+    elif (kind := mitigation_of(name, parameter)) and (chosen or text != OFF):
+        yield with_values(kind, {chosen: text} if chosen else {}, machine)
 
 
 def _refuse(part: Mitigation, subject: Subject, machine: Machine) -> None:
@@ -85,8 +77,16 @@ def _refuse(part: Mitigation, subject: Subject, machine: Machine) -> None:
         raise VgoError(f"{part.name}: {reasons[0].rstrip('.')}.")
 
 
-def mitigation_of(parameter: Parameter) -> Mitigation:
-    """Find the mitigation of a parameter; one that is unknown, or that only a person can apply, is refused."""
+@cache
+def kinds() -> Mapping[str, Mitigation]:
+    """What a parameter can go to beside the command, a variable and the mitigations that are known."""
+    return {key: _made(key, **given) for key, given in parsed_yaml(KINDS.read_text(encoding="utf-8")).items()}
+
+
+def mitigation_of(name: str, parameter: Parameter) -> Mitigation | None:
+    """Find what a parameter sets; None: an argument or a variable. What is unknown, or for a person, is refused."""
+    if not parameter.mitigation:
+        return _on_device(name, parameter) if parameter.to in kinds() else None
     mitigation = shipped().mitigations.get(parameter.mitigation)
     if mitigation is None:
         raise VgoError(f"There is no mitigation {parameter.mitigation!r}; `vgo-agent mitigations` lists them.")
@@ -99,85 +99,39 @@ def mitigation_of(parameter: Parameter) -> Mitigation:
     return mitigation
 
 
+def _on_device(name: str, parameter: Parameter) -> Mitigation:
+    """The kind under the name of the parameter; on a disk that is named, it must hold."""
+    kind, device = kinds()[parameter.to], parameter.device
+    apply = kind.apply or Apply()
+    if device != "*":
+        writes = tuple(
+            one.model_copy(update={"path": one.path.replace("/*/", f"/{device}/"), "optional": "*" in device})
+            for one in apply.write
+        )
+        apply = apply.model_copy(update={"write": writes})
+    return kind.model_copy(update={"key": name, "name": name, "apply": apply})
+
+
+def mitigations_of(parameters: Mapping[str, Parameter]) -> dict[str, Mitigation]:
+    """Find what each parameter sets that sets more than an argument or a variable."""
+    return {name: found for name, one in parameters.items() if (found := mitigation_of(name, one))}
+
+
 def settles_slowly(space: Space) -> bool:
     """Tell whether a parameter should not be switched between every two runs."""
-    known = (mitigation_of(one) for one in space.parameters.values() if one.mitigation)
-    clock = any(one.to == "frequency" for one in space.parameters.values())
-    return clock or any(not mitigation.interleavable for mitigation in known)
+    return not all(one.interleavable for one in mitigations_of(space.parameters).values())
 
 
 def preconditions(parameters: Mapping[str, Parameter]) -> tuple[Precondition, ...]:
     """What the machine has to be surveyed for; a parameter that can go nowhere is refused."""
-    found = [mitigation_of(one).applies for one in parameters.values() if one.mitigation]
-    if any(one.to == "frequency" for one in parameters.values()):
-        found.append(Precondition(root=True, file=_FIRST_CLOCK))
-    return tuple(found)
+    return tuple(one.applies for one in mitigations_of(parameters).values())
 
 
-def _made(name: str, scope: Scope, apply: Mapping[str, Any], **more: Any) -> Mitigation:
+def _made(name: str, apply: Mapping[str, Any], **more: Any) -> Mitigation:
     """Make what a parameter sets into a mitigation, so that it is journalled, proved and put back as one."""
-    return Mitigation.model_validate(
-        {
-            "key": "sweep",
-            "name": name,
-            "description": name,
-            "when": "",
-            "hurts": "",
-            "scope": scope,
-            "apply": apply,
-            **more,
-        }
-    )
-
-
-def _threads(name: str, _: Parameter, text: str) -> Mitigation:
-    _whole(name, text, "a number of threads")
-    return _made(name, "process", {"environment": dict.fromkeys(THREADS, text)})
-
-
-def _frequency(name: str, _: Parameter, text: str) -> Mitigation:
-    khz = _whole(name, text, "a clock in MHz") * 1000
-    write = {"path": _CLOCK, "value": str(khz), "siblings": ["scaling_min_freq"]}
-    return _made(name, "system", {"write": [write]}, applies={"root": True, "file": _FIRST_CLOCK})
-
-
-def _scheduler(name: str, parameter: Parameter, text: str) -> Mitigation:
-    path = f"/sys/block/{parameter.device}/queue/scheduler"
-    siblings = ["nr_requests", "wbt_lat_usec"]
-    write = {"path": path, "value": text, "siblings": siblings, "optional": "*" in parameter.device}
-    return _made(name, "system", {"write": [write]}, applies={"root": True})
-
-
-def _in_group(knob: str, times: int, what: str) -> Callable[[str, Parameter, str], Mitigation]:
-    """Make the maker of a limit of a control group, of so many of its units for each that is written."""
-    return lambda name, _, text: _made(name, "cgroup", {"spawn": {"group": {knob: _whole(name, text, what) * times}}})
-
-
-_MAKERS: Mapping[str, Callable[[str, Parameter, str], Mitigation]] = {
-    "threads": _threads,
-    "frequency": _frequency,
-    "scheduler": _scheduler,
-    "cpu_quota": _in_group("cpu_quota_us", 1000, "a quota in per cent of one CPU"),
-    "memory": _in_group("memory_bytes", 1 << 20, "a limit in MiB"),
-}
-
-
-def _whole(name: str, text: str, what: str) -> int:
-    if not _WHOLE.fullmatch(text) or int(text) == 0:
-        raise VgoError(f"{name}={text} is not {what}: give a whole number above zero.")
-    return int(text)
-
-
-def _cpus(lists: list[str], parts: list[Mitigation], machine: Machine) -> frozenset[int]:
-    if len(lists) > 1 or any(part.apply and part.apply.spawn.affinity for part in parts):
-        raise VgoError("Two parameters say on which CPUs it runs: leave one of them out.")
-    if not _CPUS.fullmatch(lists[0]):
-        raise VgoError(f"{lists[0]!r} is no list of CPUs: write one such as 0-1,4.")
-    cpus = frozenset(cpu_list(lists[0]))
-    if not cpus or not cpus <= set(machine.cpus):
-        allowed = ",".join(map(str, machine.cpus))
-        raise VgoError(f"The CPUs {lists[0]} are not among those that this process may use: {allowed}.")
-    return cpus
+    does = Apply.model_validate(apply)
+    made = {"key": name, "name": name, "description": name, "when": "", "hurts": "", "scope": scope_of(does)}
+    return Mitigation.model_validate({**made, "apply": does, **more})
 
 
 def _joined(parts: list[Mitigation]) -> Mitigation:
@@ -190,12 +144,7 @@ def _joined(parts: list[Mitigation]) -> Mitigation:
     paths = [write["path"] for write in apply.get("write", ())]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise VgoError(f"Two parameters write {twice}: leave one of them out.")
-    scope: Scope = max((part.scope for part in parts), key=_reach, default="process")
-    return _made("sweep", scope, Apply.model_validate(apply).model_dump(), verify=Verify.model_validate(verify))
-
-
-def _reach(scope: Scope) -> int:
-    return _SCOPES.index(scope) if scope in _SCOPES else len(_SCOPES)
+    return _made("sweep", apply, verify=Verify.model_validate(verify))
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any], place: str) -> dict[str, Any]:

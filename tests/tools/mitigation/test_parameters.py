@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -53,6 +54,33 @@ def test_words_are_counted_from_the_cpus(team: Mitigation, word: str, number: st
     done = with_values(team, {"threads": word}, EIGHT)
     assert done.apply is not None
     assert done.apply.environment["OMP_NUM_THREADS"] == number
+
+
+def test_a_multiple_of_a_value_is_put_in_another_unit(one: Make) -> None:
+    quota = {"name": "percent", "description": "d", "default": "50", "form": "whole number"}
+    mitigation = one(parameters=[quota], apply={"spawn": {"group": {"cpu_quota_us": "{percent*1000}"}}})
+    done = with_values(mitigation, {"percent": "70"}, EIGHT)
+    assert done.apply is not None
+    assert done.apply.spawn.group.cpu_quota_us == 70_000
+    with pytest.raises(VgoError, match=r"1\.5 is no value for percent of .*: it is a whole number"):
+        with_values(mitigation, {"percent": "1.5"}, EIGHT)
+
+
+@pytest.mark.parametrize(
+    ("apply", "value", "said"),
+    [
+        ({"gpu": {"clock_cap_mhz": "{x}"}}, "fast", "cannot have x=fast: gpu.clock_cap_mhz"),
+        ({"spawn": {"affinity": "{x}"}}, "many", "cannot have x=many: spawn.affinity"),
+        ({"spawn": {"group": {"cpu_quota_us": "{x*1000}"}}}, "much", "much is no value for x: it is a whole number"),
+        ({"spawn": {"group": {"cpu_quota_us": "{x*1}"}}}, "7", "cannot have x=7: spawn.group.cpu_quota_us"),
+    ],
+)
+def test_a_value_that_does_not_fit_where_it_stands_is_refused(
+    one: Make, apply: dict[str, object], value: str, said: str
+) -> None:
+    mitigation = one(parameters=[{"name": "x", "description": "d", "default": "1"}], apply=apply)
+    with pytest.raises(VgoError, match=re.escape(said)):
+        with_values(mitigation, {"x": value}, EIGHT)
 
 
 def test_the_default_is_used_where_nothing_is_said(team: Mitigation) -> None:

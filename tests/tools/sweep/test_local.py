@@ -46,7 +46,7 @@ def test_a_setting_that_was_not_in_force_is_not_taken_for_proved_the_next_time(
 ) -> None:
     subject = Subject(command=("sleep", "1"), argv=("/bin/sleep", "1"), directory=str(tmp_path))
     launch = Launch(argv=subject.argv, directory=tmp_path)
-    unproved = CellSetting(subject, launch, Mitigation.model_validate({**NOTHING, "verify": {"memory_policy": "bind"}}))
+    unproved = CellSetting(subject, Mitigation.model_validate({**NOTHING, "verify": {"memory_policy": "bind"}}))
     monkeypatch.setattr(cell_runs, "cell_setting", lambda cell, machine: unproved)
     conditions = {"c0001": Condition(name="c0001", cell=CellSettings(parameters={}))}
     with Spawner() as spawner:

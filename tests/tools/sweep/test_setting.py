@@ -7,12 +7,14 @@ import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import GroupPlace, Machine
+from vgo_agent.tools.mitigation.launching import mitigated
 from vgo_agent.tools.mitigation.observation import proofs
+from vgo_agent.tools.mitigation.parameters import with_values
 from vgo_agent.tools.mitigation.verification import promised
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.sweep.cell import CellSettings
-from vgo_agent.tools.sweep.setting import CellSetting, cell_setting, preconditions
-from vgo_agent.tools.sweep.space import Space
+from vgo_agent.tools.sweep.setting import CellSetting, cell_setting, kinds, mitigation_of, preconditions
+from vgo_agent.tools.sweep.space import Parameter, Space
 
 MACHINE = Machine(
     cpus=(0, 1),
@@ -51,9 +53,10 @@ def test_several_parameters_become_one_mitigation():
     assert apply.environment["OMP_NUM_THREADS"] == apply.environment["MKL_NUM_THREADS"] == "2"
     assert apply.environment["MINE"] == "x"
     assert apply.environment["GLIBC_TUNABLES"] == "glibc.malloc.tcache_count=7"
-    assert found.launch.affinity == frozenset({0, 1})
+    launch = mitigated(found.launch, found.mitigation, SUBJECT, MACHINE)
+    assert launch.affinity == frozenset({0, 1})
     proved = {"apply.spawn.affinity", "apply.spawn.group", "apply.environment"}
-    assert set(proofs(promised(found.mitigation, found.launch))) == proved
+    assert set(proofs(promised(found.mitigation, launch))) == proved
     assert found.mitigation.scope == "cgroup"
     assert any("cpu.cfs_quota_us = 50000" in line for line in found.would(MACHINE))
 
@@ -62,19 +65,22 @@ def test_several_parameters_become_one_mitigation():
     ("parameters", "said"),
     [
         ({"a": {"levels": ["9"], "to": "affinity"}}, "CPUs 9 are not among those that this process may use: 0,1"),
-        ({"a": {"levels": ["0-"], "to": "affinity"}}, "'0-' is no list of CPUs"),
-        ({"a": {"levels": ["0-99999999999"], "to": "affinity"}}, "'0-99999999999' is no list of CPUs"),
-        ({"a": {"levels": ["many"], "to": "threads"}}, "a=many is not a number of threads"),
-        ({"a": {"levels": [0], "to": "cpu_quota"}}, "a=0 is not a quota"),
-        ({"a": {"levels": [1.5], "to": "memory"}}, "a=1.5 is not a limit in MiB"),
+        ({"a": {"levels": ["0-"], "to": "affinity"}}, "0- is no value for level of a: it is a list of CPUs"),
+        (
+            {"a": {"levels": ["0-99999999999"], "to": "affinity"}},
+            "0-99999999999 is no value for level of a: it is a list of CPUs",
+        ),
+        ({"a": {"levels": ["many"], "to": "threads"}}, "many is no value for level of a: it is a whole number"),
+        ({"a": {"levels": [0], "to": "cpu_quota"}}, "0 is no value for level of a: it is at least 1 %"),
+        ({"a": {"levels": [1.5], "to": "memory"}}, "1.5 is no value for level of a: it is a whole number"),
         ({"a": {"levels": ["x"], "environment": "E"}, "b": {"levels": ["y"], "environment": "E"}}, "set environment.E"),
         (
             {"a": {"levels": ["0"], "to": "affinity"}, "b": {"levels": ["1"], "to": "affinity"}},
-            "Two parameters say on which CPUs",
+            "Two parameters set spawn.affinity",
         ),
         (
             {"a": {"levels": ["on"], "mitigation": "reserve_cores"}, "b": {"levels": ["1"], "to": "affinity"}},
-            "Two parameters say on which CPUs",
+            "Two parameters set spawn.affinity",
         ),
         (
             {
@@ -95,6 +101,20 @@ def test_an_impossible_cell_is_told_before_anything_is_touched(parameters, said)
     with pytest.raises(VgoError) as refused:
         setting(machine, **parameters)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("device", ["*", "vda"])
+def test_a_disk_that_is_named_must_take_the_scheduler(device):
+    parameter = Parameter(levels=("none",), to="scheduler", device=device)
+    found = mitigation_of("a", parameter)
+    assert found and found.apply
+    (write,) = found.apply.write
+    assert (write.path, write.optional) == (f"/sys/block/{device}/queue/scheduler", device == "*")
+
+
+def test_what_needs_consent_is_told_from_what_it_sets():
+    scopes = {"affinity": "process", "threads": "process", "cpu_quota": "cgroup", "memory": "cgroup"}
+    assert {key: kind.scope for key, kind in kinds().items()} == scopes | {"frequency": "system", "scheduler": "system"}
 
 
 def test_where_no_control_group_can_be_made_the_cure_is_told():
@@ -120,10 +140,7 @@ def test_what_the_mitigations_ask_for_is_surveyed():
 
 
 def test_a_clock_is_written_for_every_policy_in_khz():
-    from vgo_agent.tools.sweep.setting import _frequency
-    from vgo_agent.tools.sweep.space import Parameter
-
-    made = _frequency("clock", Parameter(levels=(2400,), to="frequency"), "2400")
+    made = with_values(kinds()["frequency"], {"level": "2400"}, MACHINE)
     assert made.apply is not None
     (write,) = made.apply.write
     assert (write.value, Path(write.path).name, write.siblings) == (
