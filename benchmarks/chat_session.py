@@ -136,8 +136,7 @@ def main() -> None:
         recorded = Path(folder) / "chat.cast"
         talk(place, recorded, asked.budget, into)
         shutil.copy(recorded, into / "chat.cast")
-    [report] = place.glob("vgo-runs/*/report.html")
-    photograph_page(report, into / "report.png")
+    photograph_page(min(place.glob("vgo-runs/*/report.html")), into / "report.png")  # the first run: the diagnosis
     for file in sorted(into.iterdir()):
         print(f"{file}: {file.stat().st_size} bytes")
 
