@@ -1,6 +1,6 @@
 """CPU and memory of `analyze` and `compare` beyond start-up, how they grow, and a peer on the same table.
 
-python benchmarks/analysis.py [--largest ROWS] [--plot docs/analysis-speed.png]
+python benchmarks/analysis.py [--largest ROWS] [--plot docs/results/analysis-speed.png]
 
 The peer is one Mann-Whitney test a column (scipy), without permutation, clusters, trees or intervals: the least that
 anyone does with such a table. Tables are Parquet; start-up is the same command on twenty runs.

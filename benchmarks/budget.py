@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budgets", type=float, nargs="+", default=list(BUDGETS), metavar="S")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these workloads")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="keep the page, such as docs/budget.md")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="keep the page, such as docs/results/budget.md")
     asked = parser.parse_args()
     names = [find(name).name for name in asked.only] or [one.name for one in workloads() if missing(one) is None]
     load = os.getloadavg()[0]
@@ -106,7 +107,7 @@ def page(every: Sequence[Used], load: float) -> str:
             "# The budget is kept",
             "",
             "Seconds from the start of `vgo-agent demo NAME --allow system --budget S` to its exit, over S. Made by "
-            f"`python benchmarks/budget.py` on {os.cpu_count()} CPUs, with a load of {load:.1f} before.",
+            f"`python benchmarks/budget.py` on {os.cpu_count()} CPUs on {date.today()}, load {load:.1f} before.",
             "",
             head,
             *rows,

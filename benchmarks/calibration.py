@@ -1,6 +1,6 @@
 """How often the statistics are wrong where the truth is known: false causes, false cures, power, coverage.
 
-python benchmarks/calibration.py [--reps 400] [--seed 1] [--only cause,cure] [--write docs/calibration.md]
+python benchmarks/calibration.py [--reps 400] [--seed 1] [--only cause,cure] [--write docs/results/calibration.md]
 
 `--only` with `--write` puts the parts named anew beside those that stand in the file.
 
@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from datetime import date
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -506,7 +507,8 @@ def merged(sections: dict[str, str], path: Path, command: str) -> str:
     old = path.read_text().split("\n## ")[1:] if path.exists() else []
     standing = {f"## {text.partition(chr(10))[0]}": f"## {text.rstrip()}\n" for text in old}
     parts = [sections.get(name) or standing.get(f"## {title}", "") for name, (title, _) in PARTS.items()]
-    head = f"# How often the statistics are wrong\n\nMade by `{command}`; shares with 95 % Monte Carlo intervals.\n"
+    made = f"Made by `{command}`, on {date.today()} last; shares with 95 % Monte Carlo intervals."
+    head = f"# How often the statistics are wrong\n\n{made}\n"
     return "\n".join([head, *filter(None, parts)])
 
 

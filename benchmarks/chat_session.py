@@ -1,8 +1,9 @@
-"""Record a whole diagnosis of `cpu-hops` by talking: an asciinema file, and the pictures that the README shows.
+"""Record a whole diagnosis of `cpu-hops` by talking: an asciinema file, and the pictures that the documents show.
 
-python benchmarks/chat_session.py [--into docs] [--budget 90]
+python benchmarks/chat_session.py [--into docs/pictures] [--budget 90]
 
-Needs tmux, asciinema, and Chromium or rsvg-convert for PNG. What is typed is typed by this script; all else happens.
+Needs root, tmux, asciinema, and Chromium. What is typed is typed by this script; all else happens, in /home/me/bench
+of a mount namespace of its own, so that no folder of the machine is shown. Give it a quiet machine.
 """
 
 from __future__ import annotations
@@ -26,8 +27,14 @@ from vgo_agent.agent.chat.take_away import write_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAT = str(Path(sys.executable).with_name("vgo-agent"))
-NEEDS = ("tmux", "asciinema")
+NEEDS = ("tmux", "asciinema", "unshare", "chromium")
+HOME = Path("/home/me")
+BENCH = """\
+#!/bin/sh
+exec python3 -E -S memory.py cpu-hops
+"""
 SIZE = (120, 36)
+WINDOW = "900,1500"
 PATIENCE_S = 240.0
 KEY_S, READ_S = 0.05, 2.0
 """Between two letters, and after an answer: who watches reads along."""
@@ -112,26 +119,53 @@ class Typist:
 def main() -> None:
     """Talk, and keep what was seen."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, default=ROOT / "docs", help="folder of the recording and the pictures")
+    parser.add_argument(
+        "--into", type=Path, default=ROOT / "docs/pictures", help="folder of the recording and the pictures"
+    )
     parser.add_argument("--budget", type=int, default=90, help="seconds of the program")
     asked = parser.parse_args()
     if missing := [name for name in NEEDS if shutil.which(name) is None]:
         raise SystemExit(f"This needs {' and '.join(missing)}: install them first.")
-    asked.into.mkdir(parents=True, exist_ok=True)
-    os.environ |= {"LC_ALL": "C.UTF-8", "COLORTERM": "truecolor"}
-    with tempfile.TemporaryDirectory() as place:
-        recorded = Path(place) / "chat.cast"
-        talk(Path(place), recorded, asked.budget, asked.into)
-        shutil.copy(recorded, asked.into / "chat.cast")
-    for file in sorted(asked.into.glob("chat*.*")):
+    if "VGO_ALONE" not in os.environ:
+        os.environ["VGO_ALONE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+    into = asked.into.absolute()
+    into.mkdir(parents=True, exist_ok=True)
+    place = neutral_place()
+    with tempfile.TemporaryDirectory() as folder:
+        recorded = Path(folder) / "chat.cast"
+        talk(place, recorded, asked.budget, into)
+        shutil.copy(recorded, into / "chat.cast")
+    photograph_page(min(place.glob("vgo-runs/*/report.html")), into / "report.png")  # the first run: the diagnosis
+    for file in sorted(into.iterdir()):
         print(f"{file}: {file.stat().st_size} bytes")
+
+
+def neutral_place() -> Path:
+    """Make a folder that says nothing of this machine, with the program in it; it is gone with this process."""
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(HOME.parent)], check=True)
+    place = HOME / "bench"
+    place.mkdir(parents=True)
+    for name in ("memory.py", "work.py"):
+        shutil.copy(ROOT / "evals/workloads/programs" / name, place)
+    (place / "bench.sh").write_text(BENCH)
+    (place / "bench.sh").chmod(0o755)
+    del os.environ["VGO_ALONE"]
+    path = f"{Path(CHAT).parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ |= {"LC_ALL": "C.UTF-8", "COLORTERM": "truecolor", "HOME": str(HOME), "PATH": path}
+    return place
+
+
+def photograph_page(page: Path, picture: Path) -> None:
+    """Draw the head of a page as a browser shows it."""
+    shown = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={WINDOW}"]
+    subprocess.run(["chromium", *shown, f"--screenshot={picture}", page.as_uri()], capture_output=True, check=True)
 
 
 def talk(place: Path, recorded: Path, budget: int, into: Path) -> None:
     """Say it all; pictures go into a folder."""
-    program = [sys.executable, "-I", "-S", str(ROOT / "evals/workloads/programs/memory.py"), "cpu-hops"]
     judged = ["--metric", "time_ms ([0-9.]+)", "--unit", "ms", "--budget", str(budget), "--allow", "process"]
-    chat = join([CHAT, "chat", "--step", *judged, "--", *program])
+    chat = join(["vgo-agent", "chat", "--step", *judged, "./bench.sh"])
     typist = Typist(place, join(["asciinema", "rec", "-q", "--overwrite", "-c", chat, str(recorded)]))
     typist.wait_for("/ for commands")
     measure(typist, into)
@@ -161,7 +195,7 @@ def measure(typist: Typist, into: Path) -> None:
 
 def conclude(typist: Typist, into: Path) -> None:
     """Let the planner go on to the verdict, and ask about it."""
-    typist.say("explain cpu_migrations", "Notes on papers")
+    typist.say("explain cpu_migrations", "Wasted Cores")
     typist.say("/diagnose", "The planner takes the steps")
     typist.wait_until(lambda: not typist.denies() and "Verdict:" in typist.shown, "the verdict")
     time.sleep(READ_S)

@@ -1,6 +1,6 @@
 """What a run costs through a Dask cluster, beyond the same run here, and how many no-ops fit into a minute.
 
-    python benchmarks/cluster.py                 # the table of docs/cluster.md, a few minutes
+    python benchmarks/cluster.py                 # the table of docs/guide/many-machines.md, a few minutes
     python benchmarks/cluster.py --runs 300 --workers 2 10
 
 The first table has real runs of `true`: by the local executor, and by one real worker through its own scheduler. The

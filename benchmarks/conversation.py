@@ -27,7 +27,7 @@ QUESTIONS = (
     "what was not measured?",
     "who won the world cup?",
 )
-PAGE = Path(__file__).parents[1] / "docs" / "conversation.md"
+PAGE = Path(__file__).parents[1] / "docs/results/conversation.md"
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 WIDTH = 120
 HEAD = """\

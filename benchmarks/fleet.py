@@ -1,6 +1,6 @@
 """Plan a fleet by simulation: runs on each node that name a slow one, and what scheduling and analysis of 1,000 cost.
 
-python benchmarks/fleet.py [--fleets 200] [--write docs/fleet.md]
+python benchmarks/fleet.py [--fleets 200] [--write docs/results/fleet.md]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import tempfile
 import time
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import dask
@@ -32,7 +33,8 @@ NODES, RUNS, WITHIN = (10, 100, 1000), (5, 10, 20, 40, 80), (0.03, 0.1)
 MOST_IN_A_MINUTE = 60.0
 PAGE = """# A fleet, planned
 
-Written by `python benchmarks/fleet.py --fleets {fleets} --write docs/fleet.md`; all times of programs are simulated.
+Written by `python benchmarks/fleet.py --fleets {fleets} --write docs/results/fleet.md` on {today};
+all times of programs are simulated.
 
 ## 1,000 nodes through the real scheduler
 
@@ -71,6 +73,7 @@ def main() -> int:
     seconds, words = _analysis()
     page = PAGE.format(
         fleets=arguments.fleets,
+        today=date.today(),
         slow=SLOW,
         ordinary=ORDINARY,
         margin=MARGIN,

@@ -35,7 +35,7 @@ DEAR_BLOCK = 3
 DEAR_S = 0.02
 SLEEP = ("/bin/sleep", "3")
 """The run during which sampling is watched."""
-TABLE = Path(__file__).parents[1] / "docs" / "layers.md"
+TABLE = Path(__file__).parents[1] / "docs/results/layers.md"
 TRACEPOINTS = 12
 TARGETS = {"software events and 12 tracepoints": 0.3, "process": 0.5}
 """Arm: most ms for a run."""

@@ -101,9 +101,9 @@ def main() -> None:
 
 
 def save(part: str, text: str) -> None:
-    """Write a part of the page; the others stay as they are."""
+    """Write a part of the page, without the home folder of who writes it; the others stay as they are."""
     parts = dict(re.findall(r"<!-- (\w+) -->\n(.*?)(?=<!-- |\Z)", PAGE.read_text() if PAGE.exists() else "", re.DOTALL))
-    parts = {name: parts.get(name, "") for name in PARTS} | {part: text}
+    parts = {name: parts.get(name, "") for name in PARTS} | {part: text.replace(str(Path.home()), "~")}
     PAGE.write_text("# The ledger, measured\n\n" + "".join(f"<!-- {name} -->\n{said}" for name, said in parts.items()))
 
 

@@ -40,13 +40,15 @@ PROGRAMS = {
     "sleep": ("sleep", "1"),
 }
 """The last one waits, and does not belong to the programs that the range is for."""
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs/results"
 
 
 def main() -> None:
-    """Measure, print, and with --save write docs/machine.md."""
+    """Measure, print, and with --save write docs/results/machine.md."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--save", action="store_true", help="write docs/machine.md and docs/machine.svg")
+    parser.add_argument(
+        "--save", action="store_true", help="write docs/results/machine.md and docs/results/machine.svg"
+    )
     parser.add_argument("--small", action="store_true", help="the CPU group alone, shorter: about 4 minutes")
     parser.add_argument("--runs", type=int, default=7, help="of each program, with and without the quota (default 7)")
     arguments = parser.parse_args()

@@ -55,7 +55,7 @@ QUESTIONS = (
     "how large is the spread?",
     "summarise the run",
 )
-PAGE = Path(__file__).parents[1] / "docs" / "model.md"
+PAGE = Path(__file__).parents[1] / "docs/results/model.md"
 DECISIONS = 1000
 EXPLANATIONS = 500
 CONTEXT = 16_000

@@ -1,7 +1,7 @@
 """Thread studies of four OpenMP programs of ours: `python benchmarks/openmp.py [--save]`.
 
 Each is built by gcc and, where it is there, by clang, and studied by `vgo-agent sweep openmp`. --save writes
-docs/openmp.md with its pictures. Give it a quiet machine: another load is what such a study measures then.
+docs/results/openmp.md with its pictures. Give it a quiet machine: another load is what such a study measures then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROGRAMS = {
     "stream": "memory bandwidth (STREAM)",
     "hydro": "a shallow-water stencil with a reduction in each step (hydrodynamics)",
 }
-PAGE = HERE / "docs/openmp.md"
+PAGE = HERE / "docs/results/openmp.md"
 PICTURES = ("settings", "effects")
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 MOST_EFFECTS = 6

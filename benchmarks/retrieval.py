@@ -26,7 +26,7 @@ from vgo_agent.knowledge.index import Index, open_index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.passages import passages, searchable
 
-PAGE = Path(__file__).parents[1] / "docs" / "retrieval.md"
+PAGE = Path(__file__).parents[1] / "docs/results/retrieval.md"
 DEPTH = 50
 """Answers that are looked at for the first right one."""
 CHOSEN = "BM25 and vectors fused, names first"

@@ -2,7 +2,8 @@
 
 published: leave-one-out errors on the 432 configurations of ../shared/data/moana-half (about twenty minutes).
 costs: seconds to fit 810 points in 4 dimensions and 10,000 in 8.
-With --write the numbers are kept in docs/surfaces.json, row by row, and docs/surfaces.md is written from them.
+With --write the numbers are kept in docs/results/surfaces.json, row by row, and surfaces.md beside it is written from
+them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from vgo_agent.tools.statistics.values import FloatArray
 from vgo_agent.tools.surface.axes import SurfaceAxis, axis_of, encode
 
 ROOT = Path(__file__).parents[1]
-MEASURED = ROOT / "docs" / "surfaces.json"
-PAGE = ROOT / "docs" / "surfaces.md"
+MEASURED = ROOT / "docs/results/surfaces.json"
+PAGE = ROOT / "docs/results/surfaces.md"
 MOANA = ROOT.parent / "shared" / "data" / "moana-half" / "sample_input4d.csv"
 SETTINGS = ("file_size_kb", "record_size_kb", "threads", "freq_khz")
 TURBO = 3_001_000
@@ -126,7 +127,10 @@ KEYS = {"published": ("cells", "way", "model"), "costs": ("points", "model")}
 
 def page(known: dict[str, Any]) -> str:
     """Write what was measured."""
-    parts = ["# Surfaces of variability\n\nWritten by `python benchmarks/surfaces.py --write`.\n"]
+    parts = [
+        "# Surfaces of variability\n",
+        "Written by `python benchmarks/surfaces.py --write` from [its rows](surfaces.json).\n",
+    ]
     if "published" in known:
         parts.append(published_words(known["published"]))
     if "costs" in known:

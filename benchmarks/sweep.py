@@ -1,7 +1,7 @@
 """The ready example of fio, from the sweep to the steadiest setting: `python benchmarks/sweep.py [--save]` (5 minutes).
 
-It runs the commands that a user would: sweep, surface fit, predict, best and show; --save writes docs/sweep.md with its
-pictures. --small gives each cell two runs, to see that it works.
+It runs the commands that a user would: sweep, surface fit, predict, best and show; --save writes docs/results/sweep.md
+with its pictures. --small gives each cell two runs, to see that it works.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import Path
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs/results"
 RUNS, KEPT = "vgo-runs/sweep-fio", "spread"
 ENOUGH = "mean>=0.8*best"
 BETWEEN, BEYOND = "file=32768 record=128 threads=2", "file=16384 record=64 threads=8"
@@ -30,7 +30,7 @@ DRAWN = {"best": "The steadiest setting that is fast enough", "record": "Slice a
 def main() -> None:
     """Measure, print, and with --save write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--save", action="store_true", help="write docs/sweep.md and its pictures")
+    parser.add_argument("--save", action="store_true", help="write docs/results/sweep.md and its pictures")
     parser.add_argument("--small", action="store_true", help="two runs a cell, and one model")
     parser.add_argument("--at", type=Path, default=None, metavar="DIR", help="a directory on the disk to be measured")
     arguments = parser.parse_args()

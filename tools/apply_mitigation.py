@@ -32,7 +32,7 @@ from .trial_results import OUT_OF_TIME, ApplyResult, InterimLook
 
 BATCH_PAIRS = 40
 """Of the smallest batch that is planned, and at the first look at one. A claim takes fewer (`FEWEST`) and shows little
-then: where normal runs fall to the margin, 40 pairs show it in 59 % of the batches (docs/calibration.md)."""
+then: where normal runs fall to the margin, 40 pairs show it in 59 % of the batches (docs/results/calibration.md)."""
 
 
 def look_after(pairs: int) -> int | None:

@@ -166,7 +166,8 @@ GROUPED = ("verdict", "cause@1", "injected@1", "false_alarm", "regret")
 OVER = (
     "Shares are of cases, with Wilson's 95 % interval: each case counts once, as the mean over its seeds, because its "
     "seeds are drawn from the same recorded runs. Flaky: right under some seeds and not under others. Regret and "
-    "ratios have the bootstrap's interval over cases."
+    "ratios have the bootstrap's interval over cases. These cases were looked at while the tools were mended: programs "
+    "that nobody has seen are made by `vgo-agent eval --random N`."
 )
 
 

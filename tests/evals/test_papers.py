@@ -37,7 +37,7 @@ DOCUMENTS = sorted(
     path
     for path in (
         *ROOT.glob("*.md"),
-        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/*/*.md"),
         *ROOT.glob("*/README.md"),
         *ROOT.glob("tests/evals/*/README.md"),
     )

@@ -1,4 +1,4 @@
-"""The verdict: every combination of cause and remedy is told, read back, and named; the README has the same words."""
+"""The verdict: every combination of cause and remedy is told, read back, and named; the page has the same words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from vgo_agent.tools.verdict import (
 )
 from vgo_agent.tools.verdict_words import Openings, headline, listed, next_steps
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/verdicts.md"
 NUMBERS: dict[str, Any] = {"low": 0.1, "high": 0.3, "level": 0.95, "p_value": 0.001, "units": (60, 60), "margin": 0.66}
 SPREAD = Claim(measure="spread", ratio=0.2, design="randomised", **NUMBERS)
 MEAN = SPREAD.model_copy(update={"measure": "mean", "ratio": 0.9, "low": 0.8, "high": 1.1})
@@ -173,18 +173,18 @@ def test_a_list_of_names_tells_how_many_there_are(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("one", [Explained, NotVisible, NotSought], ids=lambda one: one.__name__)
-def test_the_readme_says_of_each_cause_what_the_source_does(one: Any) -> None:
-    assert f"| `cause {one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
+def test_the_page_says_of_each_cause_what_the_source_does(one: Any) -> None:
+    assert f"| `cause {one.model_fields['kind'].default}` | {one.__doc__} |" in PAGE.read_text()
 
 
 @pytest.mark.parametrize("one", [Confirmed, Observed, Refuted, Undecided, NotTried], ids=lambda one: one.__name__)
-def test_the_readme_says_of_each_remedy_what_the_source_does(one: Any) -> None:
-    assert f"| `remedy {one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
+def test_the_page_says_of_each_remedy_what_the_source_does(one: Any) -> None:
+    assert f"| `remedy {one.model_fields['kind'].default}` | {one.__doc__} |" in PAGE.read_text()
 
 
 @pytest.mark.parametrize("one", [Steady, Unusable], ids=lambda one: one.__name__)
-def test_the_readme_says_of_the_rest_what_the_source_does(one: Any) -> None:
-    assert f"| `{one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
+def test_the_page_says_of_the_rest_what_the_source_does(one: Any) -> None:
+    assert f"| `{one.model_fields['kind'].default}` | {one.__doc__} |" in PAGE.read_text()
 
 
 def test_what_a_state_was_recognised_as_stands_in_the_headline_and_its_cure_comes_first() -> None:

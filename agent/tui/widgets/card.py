@@ -48,7 +48,10 @@ class StepCard(Collapsible):
             yield self._body
 
     def on_mount(self) -> None:
-        self.show(self._step)
+        """Draw what was shown last: on a busy machine a step can end before its card is mounted."""
+        step, progress = self._shown or (self._step, "")
+        self._shown = None
+        self.show(step, progress)
 
     def show(self, step: SessionStep, progress: str = "") -> None:
         """Draw the step as it is now, where that is not what is drawn."""

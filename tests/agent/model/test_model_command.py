@@ -75,7 +75,7 @@ def test_the_list_shows_what_is_there_and_what_could_be(home: AtHome, models: Pa
 
 
 def test_the_docs_list_the_same_models() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/guide/models.md").read_text()
     for one in recommended():
         row = f"| {one.name} | {one.gigabytes:.2f} GB | {one.memory_gb:.1f} GB | {one.licence} | `{one.pull}` |"
         assert row in page

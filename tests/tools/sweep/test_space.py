@@ -1,4 +1,4 @@
-"""The file of a space: those that ship and the one of the README are sound, and what is wrong is told with its line."""
+"""The file of a space: those that ship and the one of the guide are sound, and what is wrong is told with its line."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import yaml
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.sweep.space import EXAMPLES, Space, check, read_space
 
-README = Path(__file__).parents[3] / "README.md"
+GUIDE = Path(__file__).parents[3] / "docs/guide/which-setting.md"
 
 
 def test_the_spaces_that_ship_are_sound():
@@ -16,8 +16,8 @@ def test_the_spaces_that_ship_are_sound():
     assert {path.stem for path in EXAMPLES.glob("*.yaml")} == {"cpu", "fio", "threads"}
 
 
-def test_the_space_of_the_readme_is_one():
-    text = README.read_text().partition("## Sweeps")[2].partition("```yaml\n")[2].partition("```")[0]
+def test_the_space_of_the_guide_is_one():
+    text = GUIDE.read_text().partition("```yaml\n")[2].partition("```")[0]
     space = Space.model_validate(yaml.safe_load(text))
     assert space.design.kind == "adaptive"
     assert space.parameters["thp"].levels == ("off", "on")

@@ -125,16 +125,18 @@ class Pooled(FiniteResult):
 def pooled(log_ratios: FloatArray, errors: FloatArray) -> Pooled:
     """Pool log ratios of nodes (nodes,), at least two, with their standard errors (nodes,), as random effects.
 
-    DerSimonian and Laird's variance between nodes, Hartung and Knapp's interval (statsmodels' combine_effects),
-    Higgins, Thompson and Spiegelhalter's interval (2009) for a further node.
+    DerSimonian and Laird's variance between nodes, Hartung and Knapp's interval, Higgins, Thompson and Spiegelhalter's
+    interval (2009) for a further node. By hand: statsmodels lets the variance between nodes fall below zero.
     """
-    from statsmodels.stats.meta_analysis import combine_effects  # most who import us have one host
-
-    found = combine_effects(log_ratios, np.maximum(errors, 1e-12) ** 2, method_re="dl", use_t=True)
-    k = log_ratios.size
-    mean, error = float(found.mean_effect_re), float(found.sd_eff_w_re_hksj)
+    k, variances = log_ratios.size, np.maximum(errors, 1e-12) ** 2
+    weights = 1 / variances
+    q = _scatter(log_ratios, weights)[1]
+    scale = float(weights.sum() - (weights**2).sum() / weights.sum())
+    between = max((q - (k - 1)) / scale, 0.0)
+    weights = 1 / (variances + between)
+    mean, scatter = _scatter(log_ratios, weights)
+    error = math.sqrt(scatter / (k - 1) / float(weights.sum()))
     half = float(stdtrit(k - 1, 0.975)) * error
-    between = max(float(found.tau2), 0.0)
     expected = None
     if k > 2:
         wide = float(stdtrit(k - 2, 0.975)) * math.sqrt(between + error**2)
@@ -143,6 +145,12 @@ def pooled(log_ratios: FloatArray, errors: FloatArray) -> Pooled:
         ratio=math.exp(mean),
         interval=IntervalEstimate(low=math.exp(mean - half), high=math.exp(mean + half)),
         expected=expected,
-        heterogeneity=min(max(float(found.i2), 0.0), 1.0),
+        heterogeneity=max(1 - (k - 1) / q, 0.0) if q else 0.0,
         nodes=k,
     )
+
+
+def _scatter(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Give the weighted mean, and the weighted squares around it."""
+    mean = float(np.average(values, weights=weights))
+    return mean, float((weights * (values - mean) ** 2).sum())

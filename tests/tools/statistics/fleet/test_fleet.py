@@ -122,6 +122,14 @@ def test_two_nodes_expect_nothing_of_a_third():
     assert pooled(np.log([0.5, 0.6]), np.array([0.1, 0.1])).expected is None
 
 
+def test_nodes_that_differ_less_than_their_errors_say_are_pooled_as_one() -> None:
+    ratios, errors = np.array([-0.0196, -0.0131]), np.array([0.0162, 0.0133])
+    found = pooled(ratios, errors)
+    assert found.heterogeneity == 0
+    assert np.log(found.ratio) == pytest.approx(np.average(ratios, weights=errors**-2))
+    assert found.interval.low < found.ratio < found.interval.high
+
+
 def test_draining_the_slow_node_takes_its_share_of_the_spread():
     outcome, codes = fleet(10, 40, slow=(4,), by=0.5)
     out = np.arange(10) == 4
