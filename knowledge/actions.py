@@ -80,14 +80,14 @@ class ControlGroup(Frozen):
         return frozenset(name for name, fields in asked.items() if any(field is not None for field in fields))
 
 
-Cpus = Annotated[str, Field(pattern=rf"{LIST_OF_CPUS}|^\{{[a-z][a-z0-9_]*\}}$")]
+CpuList = Annotated[str, Field(pattern=rf"{LIST_OF_CPUS}|^\{{[a-z][a-z0-9_]*\}}$")]
 """A list of CPUs, or what a parameter says."""
 
 
 class Spawn(Frozen):
     """How the run itself is started."""
 
-    affinity: Literal["one_cpu", "all_but_reserved", "one_per_core"] | Cpus | None = None
+    affinity: Literal["one_cpu", "all_but_reserved", "one_per_core"] | CpuList | None = None
     """`all_but_reserved` leaves `reserved_cpus` CPUs to everybody else, `one_per_core` leaves SMT siblings idle."""
     reserved_cpus: Number = "0"
     policy: Policy | None = None

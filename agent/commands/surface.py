@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("fit", "predict", "best", "show")
 Given = Literal["runs", "variance", "sd", "cv", "mean", "value"]
-OF_A_FIT = "settings outcome given response models leave_one_out mapping seed lower_is_better higher_is_better"
+OF_A_FIT = "settings outcome given mean response models leave_one_out mapping seed lower_is_better higher_is_better"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,9 @@ models: shepard (linear Shepard), mars, gaussian, radial, boosting, forest, and 
         "runs",
         choices=get_args(Given),
         group="the table",
+    )
+    mean: str | None = option(
+        "beside a spread of each configuration: the column of its mean", metavar="COL", group="the table"
     )
     response: str = option(
         "sd, cv, variance, mean, median or p95, p99, ... (default sd)", "sd", metavar="NAME", group="the fit"
@@ -120,6 +123,7 @@ def _fitted(command: SurfaceCommand) -> Fitted:
         settings=words(command.settings),
         outcome=command.outcome,
         given=command.given,
+        mean=command.mean,
         lower_is_better=command.lower,
     )
     gathered = cells(read(Path(command.source), (), command.meanings()), asked)
@@ -195,7 +199,9 @@ def best(command: SurfaceCommand, fitted: Fitted) -> int:
 
         picture = front_figure(fitted, field, found)
         if not picture:
-            raise VgoError("The table gives no mean of a cell, so there is no trade to draw: leave out --picture.")
+            raise VgoError(
+                "The table gives no mean of a cell, so there is no trade to draw: name the column with --mean."
+            )
         save_picture(picture, command.picture)
     return command.answer(found.model_dump(), of_best(fitted, found))
 

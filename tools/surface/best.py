@@ -141,7 +141,9 @@ def _objective(fitted: Fitted, found: Field, goal: str) -> FloatArray:
     if goal == response:
         return found.response
     if found.mean is None:
-        raise VgoError(f"No mean of a cell is kept here: give --minimise {response}, or fit a table of runs.")
+        raise VgoError(
+            f"No mean of a cell is kept here: give --minimise {response}, or name the column of means with --mean."
+        )
     return _cost(fitted.response.record.lower_is_better, found.mean)
 
 
@@ -160,7 +162,9 @@ def _allowed(fitted: Fitted, found: Field, text: str) -> BoolArray:
         best_mean = float(found.mean.min() if record.lower_is_better else found.mean.max())
         known |= {"mean": found.mean.tolist(), "best": [best_mean] * size}
     elif record.response != "mean" and {"mean", "best"} & set(re.findall(r"\w+", text)) - set(known):
-        raise VgoError("The table gives no mean of a cell, so --subject-to cannot speak of it: fit a table of runs.")
+        raise VgoError(
+            "The table gives no mean of a cell, so --subject-to cannot speak of it: name the column with --mean."
+        )
     met = condition(text, known, "--subject-to")
     rows = zip(*known.values(), strict=True)
     return np.array([met.holds(dict(zip(known, row, strict=True))) for row in rows])

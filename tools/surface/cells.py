@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...knowledge.errors import VgoError
 from ..recorded.columns import Quantity, listed, numeric, parse, unknown
 from ..recorded.outcome import lower_is_better, outcome_column
 from ..recorded.recorded import ColumnOptions, RecordedRuns
-from ..statistics.values import BoolArray, FloatArray
+from ..statistics.values import BoolArray, FloatArray, IntArray
 from .axes import Level, SurfaceAxis, axis_of
 
 Given = Literal["runs", "variance", "sd", "cv", "mean", "value"]
@@ -40,6 +40,14 @@ class CellOutcomes:
     lower_is_better: bool
     source: str
     notes: tuple[str, ...]
+    means: tuple[FloatArray, ...] = ()
+    """What another column says is the mean, of a table that gives a spread of each cell; () where there is none."""
+
+    def part(self, places: IntArray) -> CellOutcomes:
+        """Take some of the cells."""
+        columns = {name: tuple(column[place] for place in places) for name, column in self.columns.items()}
+        outcomes, means = (tuple(of[place] for place in places) if of else () for of in (self.outcomes, self.means))
+        return replace(self, columns=columns, outcomes=outcomes, means=means)
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ class SurfaceOptions:
     settings: tuple[str, ...] = ()
     outcome: str | None = None
     given: Given = "runs"
+    mean: str | None = None
     lower_is_better: bool | None = None
 
 
@@ -59,6 +68,7 @@ def cells(recorded: RecordedRuns, asked: SurfaceOptions) -> CellOutcomes:
     lower, assumed = lower_is_better(recorded, wanted, outcome.name, outcome.unit)
     settings = _settings(recorded, asked, outcome.name)
     notes = [*recorded.notes, *outcome.warnings, *([assumed] if assumed and asked.given in ("runs", "mean") else [])]
+    means = _means(recorded, asked)
     frame = recorded.frame.select(_setting(recorded.frame[name]) for name in settings)
     keep = _counted(recorded, outcome.values, frame, notes)
     frame = frame.with_columns(pl.Series(_ROW, np.arange(frame.height))).filter(keep)
@@ -87,7 +97,20 @@ def cells(recorded: RecordedRuns, asked: SurfaceOptions) -> CellOutcomes:
         lower_is_better=lower,
         source=recorded.source,
         notes=tuple(notes),
+        means=() if means is None else tuple(means[part] for part in rows),
     )
+
+
+def _means(recorded: RecordedRuns, asked: SurfaceOptions) -> FloatArray | None:
+    """Read the mean of each row, where the table gives one beside its spread."""
+    if asked.mean is None:
+        return None
+    if asked.given not in ("variance", "sd", "cv"):
+        raise VgoError("--mean names the mean beside a spread: give --given variance, sd or cv too.")
+    means = outcome_column(recorded, ColumnOptions(outcome=asked.mean)).values
+    if not np.isfinite(means).all():
+        raise VgoError(f"{asked.mean} is missing in some rows of {recorded.source}: leave out --mean.")
+    return means
 
 
 def _shown(level: Level) -> str:
@@ -167,6 +190,9 @@ class Response(NamedTuple):
 def response_of(cells: CellOutcomes, name: str) -> Response:
     """Compute the response of every cell; raises VgoError for a name that is unknown or cannot be had."""
     _check(cells, name)
+    if name == "mean" and cells.means:
+        means = np.array([mean.mean() for mean in cells.means])
+        return Response(means, np.ones(len(means), dtype=np.bool_), ())
     if cells.given != "runs":
         means = np.array([outcome.mean() for outcome in cells.outcomes])
         values = _converted(means, cells.given, name, cells)
@@ -184,7 +210,7 @@ def response_of(cells: CellOutcomes, name: str) -> Response:
 def _check(cells: CellOutcomes, name: str) -> None:
     if name not in RESPONSES and not _QUANTILE.fullmatch(name):
         raise VgoError(f"{name} is no response: choose {', '.join(RESPONSES)} or a percentile such as p95.")
-    if cells.given not in ("runs", "value") and name not in _FROM[cells.given]:
+    if cells.given not in ("runs", "value") and name not in _FROM[cells.given] and not (name == "mean" and cells.means):
         there = " or ".join(_FROM[cells.given])
         raise VgoError(f"{cells.source} gives the {cells.given} of a cell alone, not its {name}: model {there}.")
 

@@ -14,7 +14,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import first, regular
 from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.model import errors
-from ..statistics.values import FiniteResult, FloatArray, IntArray
+from ..statistics.values import FiniteResult, FloatArray
 from .cells import FEWEST, CellOutcomes, response_of
 from .fitted import NO_MODEL, KeptOut, Surface, SurfaceRecord, fit_surface, fitted_again, surface, unit_of
 
@@ -84,7 +84,8 @@ def fit_both(
     seed: int = 1,
     keep_out: float | None = None,
 ) -> Fitted:
-    """Fit; no models: all of them. The mean gets the better of two models, and none where the table has no runs.
+    """Fit; no models: all of them. The mean gets the better of two models, and none where the table
+    has neither runs nor means.
 
     `keep_out`: a share of the cells on which a fit to the others is checked.
     """
@@ -93,8 +94,8 @@ def fit_both(
     if keep_out is not None:
         kept = check(cells, response, models, keep_out, seed)
         fitted = replace(fitted, record=fitted.record.model_copy(update={"kept_out": kept}))
-    means = np.array([outcome.mean() for outcome in cells.outcomes])
-    if cells.given != "runs" or response == "mean" or np.ptp(means) == 0:
+    means = np.array([outcome.mean() for outcome in cells.means or cells.outcomes])
+    if (cells.given != "runs" and not cells.means) or response == "mean" or np.ptp(means) == 0:
         return Fitted(response=fitted, cells=cells)
     return Fitted(response=fitted, mean=fit_surface(cells, "mean", MEAN_MODELS, False, seed), cells=cells)
 
@@ -112,8 +113,8 @@ def check(cells: CellOutcomes, response: str, models: Sequence[str], share: floa
             f"--keep-out {share:g} keeps {out} of {order.size} cells out, and {FEWEST} must be left: give up to "
             f"{most:.2g}."
         )
-    fitted = fit_surface(_part(cells, order[out:]), response, models, seed=seed)
-    kept = _part(cells, order[:out])
+    fitted = fit_surface(cells.part(order[out:]), response, models, seed=seed)
+    kept = cells.part(order[:out])
     found = response_of(kept, response)
     columns = {name: np.array(column)[found.known].tolist() for name, column in kept.columns.items()}
     values, told = found.values[found.known], fitted.at(columns)
@@ -124,11 +125,6 @@ def check(cells: CellOutcomes, response: str, models: Sequence[str], share: floa
         errors=errors(values, told),
         inside=int(((ends[0] <= values) & (values <= ends[1])).sum()) if ends else None,
     )
-
-
-def _part(cells: CellOutcomes, places: IntArray) -> CellOutcomes:
-    columns = {name: tuple(column[place] for place in places) for name, column in cells.columns.items()}
-    return replace(cells, columns=columns, outcomes=tuple(cells.outcomes[place] for place in places))
 
 
 _SPREADS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
@@ -146,7 +142,7 @@ def converted(fitted: Fitted, response: str) -> Fitted:
     if not {response, record.response} <= _SPREADS.keys() or not fitted.mean or mean is None or not mean.all():
         raise VgoError(
             f"This surface is of the {record.response}: give --minimise {record.response}, or fit one with --response "
-            f"{response}."
+            f"{response}, or to a table with a spread and its mean (--mean)."
         )
     given = np.array(record.values)
     sd = {"sd": given, "variance": np.sqrt(given), "cv": given * np.abs(mean)}[record.response]

@@ -235,6 +235,18 @@ def test_what_cannot_be_done_is_said_with_the_cure(
     assert cure in refused(*words)
 
 
+def test_a_spread_and_its_mean_give_the_other_spreads(folder: Path, ask: Ask, refused: Callable[..., str]) -> None:
+    cells = runs().group_by("threads", "freq").agg(pl.col("time_s").std().alias("sd"), pl.col("time_s").mean())
+    cells.write_csv(folder / "cells.csv")
+    given = ("cells.csv", "--settings", "threads,freq", "--outcome", "sd", "--given", "sd", *MARS, "--lower-is-better")
+    both = (*given, "--mean", "time_s")
+    assert "--mean" in refused("best", *given, "--minimise", "cv")
+    whole = ask("best", *TABLE, *MARS, "--minimise", "cv", "--subject-to", "mean<=2*best")
+    found = ask("best", *both, "--minimise", "cv", "--subject-to", "mean<=2*best")
+    assert found["goal"] == "cv" and found["best"]["config"] == whole["best"]["config"]
+    assert "--given" in refused("fit", *TABLE, "--mean", "time_s")
+
+
 @pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("option", ["--models mars", "--response cv", "--given mean", "--seed 1", "--leave-one-out"])
 def test_what_is_fitted_already_takes_no_option_of_a_fit(refused: Callable[..., str], option: str) -> None:
