@@ -14,7 +14,7 @@ Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 """A number, or `{name}`: what a parameter says."""
 
 
-Place = Annotated[str, Field(pattern=r"^\{[a-z][a-z0-9_]*(\*\d+)?\}$")]
+Placeholder = Annotated[str, Field(pattern=r"^\{[a-z][a-z0-9_]*(\*\d+)?\}$")]
 """What a parameter says, or a multiple of it."""
 LIST_OF_CPUS = r"^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$"
 """As the kernel has it: `0-3,8`."""
@@ -64,9 +64,9 @@ class ControlGroup(Frozen):
     """A cpuset that holds the run, as affinity does, and its children cannot leave it."""
     swappiness: Annotated[int, Field(ge=0, le=100)] | None = None
     """memory.swappiness; version 1 only."""
-    cpu_quota_us: Annotated[int, Field(ge=1000)] | Place | None = Field(default=None, exclude_if=is_none)
+    cpu_quota_us: Annotated[int, Field(ge=1000)] | Placeholder | None = Field(default=None, exclude_if=is_none)
     """CPU time in each tenth of a second, of all CPUs together (cpu.max, cpu.cfs_quota_us)."""
-    memory_bytes: Annotated[int, Field(ge=1 << 20)] | Place | None = Field(default=None, exclude_if=is_none)
+    memory_bytes: Annotated[int, Field(ge=1 << 20)] | Placeholder | None = Field(default=None, exclude_if=is_none)
     """The most memory that the run may use, page cache included (memory.max, memory.limit_in_bytes)."""
 
     @property
