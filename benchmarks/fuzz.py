@@ -44,7 +44,7 @@ WALL_S = 60.0
 """So is this, for what waits; longer than the CPU limit, since the machine may be loaded."""
 CRASHED = 99
 HEAVY = (
-    *("polars", "pandas", "scipy.stats", "sklearn.tree", "sklearn.ensemble", "statsmodels.api", "matplotlib.pyplot"),
+    *("polars", "scipy.stats", "sklearn.tree", "sklearn.ensemble", "statsmodels.api", "matplotlib.pyplot"),
     *("vgo_agent.agent.session", "vgo_agent.agent.graph", "vgo_agent.agent.report.analysis_files"),
     *("vgo_agent.tools.analysis.analyse", "vgo_agent.tools.recorded.read", "vgo_agent.knowledge.index", "tomlkit"),
     *("vgo_agent.tools.surface.fitted", "vgo_agent.agent.chat.session", "vgo_agent.agent.sweep.conduct"),

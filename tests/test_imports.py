@@ -35,7 +35,7 @@ def test_no_modules_import_each_other() -> None:
 
 
 SPARED = {
-    "vgo_agent.agent.step, vgo_agent.agent.report.step": "matplotlib polars scipy.optimize scipy.cluster",
+    "vgo_agent.agent.step, vgo_agent.agent.report.step": "matplotlib pandas scipy.optimize scipy.cluster",
     "vgo_agent.agent.save, vgo_agent.agent.report.diagnosis": "matplotlib",
 }
 """Modules, and what is not loaded with them, nor with those before them."""

@@ -158,7 +158,7 @@ def _series(call: Finished, after: ByHandResult, case: Case) -> CompareResult:
 
 def _failing(first: RunTable, second: RunTable, mitigation: str, case: Case) -> FailedArms | None:
     """Compare how often the baseline of one table and the mitigated runs of another failed; tables may be the same."""
-    arms = (table.frame[table.frame["condition"] == arm] for table, arm in ((first, BASELINE), (second, mitigation)))
+    arms = (table.frame.filter(condition=arm) for table, arm in ((first, BASELINE), (second, mitigation)))
     tried = 1 if case.plan.mitigation else max(1, case.limits.max_mitigations)
     baseline, other = map(shown_in, arms)
     return failed_arms(baseline, other, case.limits.alpha / tried)

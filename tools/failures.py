@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-import pandas as pd
+import polars as pl
 
 from ..knowledge.shape import Frozen
 from .execution.expected import Expected
@@ -88,11 +88,10 @@ def failed_words(failures: Sequence[Failures]) -> str:
     return "; ".join(f"{one.runs} x {one.reason}" for one in failures)
 
 
-def shown_in(frame: pd.DataFrame) -> Expected:
+def shown_in(frame: pl.DataFrame) -> Expected:
     """What the rows of a table show."""
-    first = frame[frame[ITERATION].fillna(0) == 0] if ITERATION in frame else frame
-    longest_s = float(frame.loc[frame["ok"] == 1, "wall_s"].max()) if (frame["ok"] == 1).any() else 0.0
-    return Expected(longest_s=longest_s, runs=len(first), failed=int((first["ok"] == 0).sum()))
+    asked = frame.select(name for name in ("ok", "wall_s", ITERATION) if name in frame.columns)
+    return shown_by([{name: cell for name, cell in row.items() if cell is not None} for row in asked.to_dicts()])
 
 
 def shown_by(rows: Sequence[Row]) -> Expected:

@@ -142,7 +142,7 @@ class Findings:
         found = Expected()
         for call in (*self.calls("measure"), *self.calls("profile")):
             frame = self.record.runs(self.record.call(call)).frame
-            found = found.and_also(shown_in(frame[(frame["condition"] == BASELINE) & (frame["layers"] == "")]))
+            found = found.and_also(shown_in(frame.filter(condition=BASELINE, layers="")))
         return found
 
     profiles = _results(ProfileResult)

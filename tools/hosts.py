@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from ..knowledge.shape import Frozen, is_none
@@ -105,16 +105,18 @@ def hosts_of(
     rows: Sequence[Row], layers: Mapping[str, Layer], *, lower_is_better: bool, alpha: float, lost: Sequence[str] = ()
 ) -> Hosts | None:
     """Look at the runs that count, host by host; None where they were made on this machine."""
-    counted = pd.DataFrame([row for row in rows if row["ok"] == 1])
-    if SLOT.name not in counted:
+    counted = [row for row in rows if row["ok"] == 1]
+    if not any(SLOT.name in row for row in counted):
         return None
-    by_host = counted.groupby("host")["outcome"]
-    found = Hosts(runs=by_host.size().to_dict(), medians=by_host.median().to_dict(), slow=(), lost=tuple(lost))
-    table = counted[counted["host"].map(found.runs) >= LEAST_RUNS]
-    codes, asked = pd.factorize(table["host"], sort=True)
-    if len(asked) < 2 or counted["outcome"].min() <= 0:  # hosts are compared by ratios
+    host, values = np.array([row["host"] for row in counted]), _cells(counted, "outcome")
+    runs = {name: int((host == name).sum()) for name in np.unique(host).tolist()}
+    medians = {name: float(np.median(values[host == name])) for name in runs}
+    found = Hosts(runs=runs, medians=medians, slow=(), lost=tuple(lost))
+    table = [row for row in counted if runs[row["host"]] >= LEAST_RUNS]
+    asked, codes = np.unique([row["host"] for row in table], return_inverse=True)
+    if len(asked) < 2 or values.min() <= 0:  # hosts are compared by ratios
         return found
-    outcome = table["outcome"].to_numpy(dtype=np.float64)
+    outcome = _cells(table, "outcome")
     estimates = levels(outcome, codes, asked.tolist())
     # Half of alpha is for the spread of hosts, which `vgo-agent analyze --by node` and the report look at beside.
     standing = odd(
@@ -123,7 +125,7 @@ def hosts_of(
     slow = standing.odd & (standing.deviation > 0 if lower_is_better else standing.deviation < 0)
     told = tuple(
         SlowHost(
-            host=asked[place],
+            host=str(asked[place]),
             **standing.of(place).model_dump(exclude={"odd"}),
             telling=_telling(table, codes == place, layers),
         )
@@ -133,15 +135,19 @@ def hosts_of(
     return found.model_copy(update={"slow": told, "shares": shares(outcome, codes), "drained": drain})
 
 
-def _telling(table: pd.DataFrame, own: BoolArray, layers: Mapping[str, Layer]) -> tuple[Telling, ...]:
+def _cells(table: Sequence[Row], name: str) -> FloatArray:
+    return np.array([row.get(name) for row in table], dtype=np.float64)  # None, too, is NaN
+
+
+def _telling(table: Sequence[Row], own: BoolArray, layers: Mapping[str, Layer]) -> tuple[Telling, ...]:
     """Columns in which a host stands apart: those that the others do not have at all first.
 
     What adds up over a run counts for each second of it, since slow runs show more of everything.
     """
     found: list[tuple[bool, float, Telling]] = []
     for column in _factors(table, layers):
-        cells = table[column.name].to_numpy(dtype=np.float64)
-        read = cells if column.level else cells / table["wall_s"].to_numpy(dtype=np.float64)
+        cells = _cells(table, column.name)
+        read = cells if column.level else cells / _cells(table, "wall_s")
         there, elsewhere = (values[np.isfinite(values)] for values in (read[own], read[~own]))
         apart = _apart(there, elsewhere)
         if apart >= APART:
@@ -163,8 +169,8 @@ def _apart(there: FloatArray, elsewhere: FloatArray) -> float:
     return max(above, 1 - above)
 
 
-def _factors(table: pd.DataFrame, layers: Mapping[str, Layer]) -> list[Column]:
+def _factors(table: Sequence[Row], layers: Mapping[str, Layer]) -> list[Column]:
     """Columns that may be a cause: not what grows because a run is slow."""
-    known = [[layer.column(name) for layer in layers.values()] for name in sorted(table.columns)]
+    known = [[layer.column(name) for layer in layers.values()] for name in sorted({*chain(*table)})]
     described = [next(filter(None, columns), None) for columns in known]
     return [column for column in described if column and column.role == "factor" and column.type == "number"]

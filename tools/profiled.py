@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from ..layers.launcher import HOST
 from ..layers.schema import Layer
@@ -97,9 +98,8 @@ def profiled(findings: Findings, *, failed_or_not: bool = False) -> Profiled:
     if failed_or_not:
         table = _failed_or_not(table)
     names = {"+".join(layers[spec].key for spec in one): one for one in result.standing}
-    frame = table.frame
-    stands = frame[(frame["ok"] == 1) & frame["layers"].isin(list(names))]
-    sets = tuple(one for name, one in names.items() if (stands["layers"] == name).any())
+    stands = table.frame.filter(pl.col("layers").is_in(list(names)), ok=1)
+    sets = tuple(one for name, one in names.items() if name in stands["layers"])
     place = {name: sets.index(one) for name, one in names.items() if one in sets}
     return Profiled(
         RunTable(stands, table.columns),
@@ -114,12 +114,12 @@ def profiled(findings: Findings, *, failed_or_not: bool = False) -> Profiled:
 def _failed_or_not(table: RunTable) -> RunTable:
     """Keep one row of each run, with its whole time, and take for its outcome whether it failed."""
     frame = table.frame
-    if ITERATION in frame:
-        runs = frame[RUN].where(frame["ok"] == 1, -1.0 - frame["order"])
-        frame = frame.assign(wall_s=frame.groupby(runs)["wall_s"].transform("sum"))[frame[ITERATION].fillna(0) == 0]
+    if ITERATION in frame.columns:
+        run = pl.when(pl.col("ok") == 1).then(RUN).otherwise(-1 - pl.col("order"))
+        frame = frame.with_columns(pl.col("wall_s").sum().over(run)).filter(pl.col(ITERATION).fill_null(0) == 0)
     columns = tuple(column for column in table.columns if not column.name.startswith(PREFIX))
-    kept = frame[[name for name in frame if not str(name).startswith(PREFIX)]]
-    return RunTable(kept.assign(outcome=1.0 - kept["ok"], ok=1), columns)
+    kept = frame.select(name for name in frame.columns if not name.startswith(PREFIX))
+    return RunTable(kept.with_columns(outcome=1 - pl.col("ok"), ok=pl.lit(1.0)), columns)
 
 
 def companions(findings: Findings, columns: Collection[str], ledger: bool = False) -> tuple[str, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
+import polars as pl
 
 from ..knowledge.errors import VgoError
 from ..layers.launcher import HOST
@@ -18,7 +17,7 @@ from ..layers.schema import Column, Layer
 from .execution.said import SAID
 from .execution.samples import ITERATION, SAMPLES, layer_of
 from .many import FLEET, SLOT
-from .row import BASELINE, FIXED, REQUIRED, Row
+from .row import BASELINE, FIXED, REQUIRED, TEXTS, Row, rows_csv
 from .row import RUNS as RUNS
 from .statistics.comparison.description import within
 from .statistics.values import FloatArray, IntArray
@@ -49,8 +48,31 @@ class PairedOutcomes(NamedTuple):
 class RunTable:
     """A validated table and what each of its metric columns means."""
 
-    frame: pd.DataFrame
+    frame: pl.DataFrame
+    """Texts, and numbers as float64; a cell that is missing is null, except that `layers` and `failure` are empty."""
     columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, source: str, layers: Iterable[Layer] | None = None) -> RunTable:
+        """Check a table and give its columns their types; after this gate it is trusted.
+
+        Its metric columns mean what `layers` say; None: what the shipped ones say.
+        """
+        if missing := [name for name in REQUIRED if name not in frame.columns]:
+            raise VgoError(f"{source} has no column {missing[0]}; it is not a run table of vgo-agent.")
+        columns = tuple(described((name for name in frame.columns if name not in FIXED), layers))
+        texts = {*TEXTS, *(column.name for column in columns if column.type == "text")}
+        said = (pl.lit("").alias(name) for name in ("layers", "failure") if name not in frame.columns)
+        try:
+            typed = frame.with_columns(
+                pl.col(name).cast(pl.String) if name in texts else pl.col(name).cast(pl.Float64).fill_nan(None)
+                for name in frame.columns
+            )
+        except pl.exceptions.InvalidOperationError as error:
+            raise VgoError(
+                f"{source} has words where numbers belong ({str(error).splitlines()[0]}): mend it."
+            ) from error
+        return cls(typed.with_columns(said).with_columns(pl.col("layers", "failure").fill_null("")), columns)
 
     @property
     def names(self) -> frozenset[str]:
@@ -62,12 +84,12 @@ class RunTable:
         return self.column("outcome", condition)
 
     def column(self, name: str, condition: str = BASELINE) -> FloatArray:
-        """One column over the runs that count, shape (runs,)."""
-        return np.asarray(self._counted(name, condition), dtype=np.float64)
+        """One column over the runs that count, NaN where a cell is missing; shape (runs,)."""
+        return self.frame[name].filter(self._counts(condition)).to_numpy()
 
     def text(self, name: str, condition: str = BASELINE) -> list[str | None]:
         """One column of text over the runs that count; None where the cell is missing."""
-        return [None if pd.isna(cell) else str(cell) for cell in self._counted(name, condition)]
+        return self.frame[name].filter(self._counts(condition)).to_list()
 
     def paired(self, other: str, against: str = BASELINE, block: int = 1, values: str = "outcome") -> PairedOutcomes:
         """Outcomes of the complete pairs, `against` and `other`, pair i with pair i; of samples, sample with sample.
@@ -75,67 +97,44 @@ class RunTable:
         `values` names another column than the outcome. With `block`, that many pairs in a row belong together, and
         blocks are the whole.
         """
-        index = ["pair", *(name for name in (ITERATION,) if name in self.frame)]
-        counted = self.frame[self.frame["ok"] == 1]
-        wide = counted.pivot(index=index, columns="condition", values=values)
-        for condition in (against, other):
-            if condition not in wide:
-                wide[condition] = np.nan
-        wide = wide[[against, other]].dropna()
+        keys = [name for name in ("pair", ITERATION) if name in self.frame.columns]
+        host = [HOST.name] if SLOT.name in self.names else []
+        there = self.frame.select(*keys, *host, values)
+        first, second = (there.filter(self._counts(arm)).drop_nulls(values) for arm in (against, other))
+        wide = first.join(second, on=keys, validate="1:1", suffix=" of other").sort(keys)
         whole = 1
-        if ITERATION in index and len(wide):
-            wide, whole = _of_equal_length(wide, wide.index.get_level_values("pair").to_numpy())
-        if block > 1 and len(wide):
-            wide, whole = _of_equal_length(wide, wide.index.get_level_values("pair").to_numpy() // block)
-        hosts = None
-        if SLOT.name in self.names:  # a pair is made on one host
-            names = counted.groupby("pair")[HOST.name].first()
-            hosts = pd.factorize(names.loc[wide.index.get_level_values("pair")])[0]
-        return PairedOutcomes(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
+        if ITERATION in keys:
+            wide, whole = _of_equal_length(wide, pl.col("pair"))
+        if block > 1:
+            wide, whole = _of_equal_length(wide, pl.col("pair") // block)
+        hosts = np.unique(wide[HOST.name].to_numpy(), return_inverse=True)[1] if host else None  # a pair is made on one
+        return PairedOutcomes(wide[values].to_numpy(), wide[f"{values} of other"].to_numpy(), whole, hosts)
 
-    def _counted(self, name: str, condition: str) -> pd.Series[Any]:
-        frame = self.frame
-        return frame[name][(frame["condition"] == condition) & (frame["ok"] == 1)]
+    def _counts(self, condition: str) -> pl.Series:
+        return (self.frame["condition"] == condition) & (self.frame["ok"] == 1)
 
 
-def _of_equal_length(wide: pd.DataFrame, groups: IntArray) -> tuple[pd.DataFrame, int]:
+def _of_equal_length(wide: pl.DataFrame, group: pl.Expr) -> tuple[pl.DataFrame, int]:
     """Cut groups of rows to the length of the shortest, since only wholes of equal length are compared."""
-    grouped = wide.groupby(groups)
-    whole = int(grouped.size().min())
-    return wide[(grouped.cumcount() < whole).to_numpy()], whole
+    whole = wide.select(pl.len().over(group).min()).item() or 1
+    return wide.filter(pl.int_range(pl.len()).over(group) < whole), whole
 
 
 def write_runs(rows: Sequence[Row]) -> bytes:
-    """Render rows as CSV: fixed columns first, metrics sorted by name; floats keep all their digits."""
-    metrics = sorted({name for row in rows for name in row} - {*FIXED, SAID})
-    frame = pd.DataFrame(list(rows), columns=[*FIXED, *metrics])
-    return frame.to_csv(index=False, lineterminator="\n").encode()
+    """Render rows as CSV: fixed columns first, metrics sorted by name."""
+    return rows_csv(rows, [*FIXED, *sorted({name for row in rows for name in row} - {*FIXED, SAID})])
 
 
 def outcomes_of(rows: Sequence[Row], source: str) -> RunTable:
-    """Read rows that are still being made as a table of outcomes, and of the hosts that they were made on."""
-    needed = {ITERATION, *FIXED, *(column.name for column in FLEET.columns)}
-    bare = [{name: row[name] for name in needed & row.keys()} for row in rows]
-    return read_runs(write_runs(bare), source, (layer_of(bare), FLEET))
+    """Take rows that are still being made as a table of outcomes, and of the hosts that they were made on."""
+    there = {name for row in rows for name in row} & {ITERATION, *(column.name for column in FLEET.columns)}
+    cells = {name: [row.get(name) for row in rows] for name in (*FIXED, *there)}
+    return RunTable.of(pl.DataFrame(cells, strict=False), source, (layer_of([dict.fromkeys(there)]), FLEET))
 
 
 def read_runs(data: bytes, source: str, layers: Iterable[Layer] | None = None) -> RunTable:
-    """Read what `write_runs` wrote; after this gate the table is trusted.
-
-    Its metric columns mean what `layers` say; None: what the shipped ones say. Numbers are float64 with NaN where a
-    cell is missing, text is of dtype object.
-    """
-    header = pd.read_csv(io.BytesIO(data), nrows=0).columns
-    missing = [name for name in REQUIRED if name not in header]
-    if missing:
-        raise VgoError(f"{source} has no column {missing[0]}; it is not a run table of vgo-agent.")
-    columns = tuple(described((str(name) for name in header if name not in FIXED), layers))
-    texts = {column.name: str for column in columns if column.type == "text"} | {"layers": str, "failure": str}
-    # Only an empty cell is missing: a text may well be `NA` or `None`.
-    frame = pd.read_csv(io.BytesIO(data), dtype=texts, keep_default_na=False, na_values=[""])
-    for name in ("layers", "failure"):
-        frame[name] = frame[name].fillna("") if name in frame else ""
-    return RunTable(frame, columns)
+    """Read what `write_runs` wrote: only an empty cell is missing, for a text may well be `NA` or `None`."""
+    return RunTable.of(pl.read_csv(data, infer_schema=False), source, layers)
 
 
 def described(names: Iterable[str], layers: Iterable[Layer] | None = None) -> list[Column]:

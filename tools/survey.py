@@ -32,7 +32,7 @@ from .subject import Subject
 
 __all__ = ["input_files", "survey"]
 
-_VERDICT_LIBRARIES = ("vgo-agent", "numpy", "scipy", "pandas", "scikit-learn")
+_VERDICT_LIBRARIES = ("vgo-agent", "numpy", "scipy", "polars", "scikit-learn")
 _LIBRARY_FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib")
 _CAPABILITIES = {"ipc_lock": 14, "sys_nice": 23, "sys_resource": 24}
 """Bits of CapEff, from linux/capability.h."""

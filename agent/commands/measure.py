@@ -69,6 +69,7 @@ it, with a page that describes it. analyze and compare read both.
 
     def run(self) -> int:
         """Measure, save and answer; what was cut short is saved and told too before it ends as it was."""
+        from ..save import refuse, save
         from ..step import begin
         from .subject import short_name
 
@@ -76,8 +77,6 @@ it, with a page that describes it. analyze and compare read both.
         request = self._request(settings)
         place = place_of(self.save) if self.save else None
         if place:
-            from ..save import refuse
-
             refuse(place)
         subject = request.subject
         name = short_name(subject.command, subject.shell)
@@ -86,8 +85,6 @@ it, with a page that describes it. analyze and compare read both.
         )
         saved: tuple[Path, ...] = ()
         if place:
-            from ..save import save  # with polars, a quarter of a second to load
-
             saved = save(stepped, place)
         return self.answer(*stepped.shown(saved))
 

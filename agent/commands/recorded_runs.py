@@ -90,8 +90,7 @@ def streamed(recorded: RecordedRuns, outcome: str) -> RecordedRuns:
     one = all_rows(recorded.whole, outcome)
     words = (
         f"All {one.rows:,} rows: {outcome} has mean {number(one.mean)}, SD {number(one.sd)}, from {number(one.low)} "
-        f"to {number(one.high)} (exact); median {number(one.p50)}, p95 {number(one.p95)}, p99 {number(one.p99)} "
-        "(t-digest)."
+        f"to {number(one.high)}; median {number(one.p50)}, p95 {number(one.p95)}, p99 {number(one.p99)}."
     )
     return replace(recorded, notes=(*recorded.notes, words))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Column
@@ -17,15 +16,13 @@ from ...tools.ledger.split import SplitRuns, split_runs
 from ...tools.mpi.analyse import of_ranks
 from ...tools.mpi.rank_summary import Ranks
 from ...tools.mpi.rows import RankRows, rank_rows
+from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.ranking import RankedFactor
 from ...tools.record import Finished
 from ...tools.row import RUNS
 from ...tools.verdict import factors_found, helpful
 from ..record import FinishedRun
-
-if TYPE_CHECKING:
-    from ...tools.nodes.of_record import HostComparison
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,6 @@ class Evidence(Findings):
         run = self.run
         if not run.subject.on or len(run.machine.hosts) < 2:
             return None
-        from ...tools.nodes.of_record import seen  # polars, a quarter of a second, which a run of one host can spare
-
         return seen(self, run.subject, run.limits)
 
     @property
@@ -76,7 +71,7 @@ class Evidence(Findings):
             return None
         frame = profiled.table.frame
         try:
-            found = rank_rows(profiled.table.names, lambda name: frame[name].tolist())
+            found = rank_rows(profiled.table.names, lambda name: frame[name].to_list())
         except VgoError:
             return None
         return found if found.runs.size else None

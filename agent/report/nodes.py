@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ...tools import document as doc
 from ...tools.nodes.analyse import NodeComparison, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import Observations, RecordedRuns
+from ...tools.row import rows_csv
 from ...tools.statistics.fleet.levels import Pooled
 from ...tools.statistics.fleet.odd import NodeDeviation
 from ...tools.verdict import EXPLAINED
@@ -217,7 +216,7 @@ def _csv(found: NodeComparison) -> str:
         }
         for node in found.nodes
     ]
-    return pd.DataFrame(rows).to_csv(index=False)
+    return rows_csv(rows, list(rows[0])).decode()
 
 
 def pictures(evidence: Evidence) -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 from ...knowledge.errors import VgoError
 from ...tools.document import SHARE, Block, Cell, Headline, Note, Section, Table, TableColumn
 from ...tools.mpi.rank_summary import HostRanks, Ranks, RankSummary
-from ...tools.mpi.rows import RankRows, ranks_csv
+from ...tools.mpi.rows import RankRows, ranks_table
 from ..render.terminal import blocks_text
 from .evidence import Evidence
 from .numbers import ABSENT, number, p_cell, p_value, percent
@@ -159,16 +159,13 @@ def _places(found: Ranks) -> Iterator[str]:
 
 def save(rows: RankRows, path: Path) -> None:
     """Write one line a run and rank, as Parquet where the name says so, else as CSV."""
-    content = ranks_csv(rows)
+    table = ranks_table(rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".parquet":
-            import polars as pl  # a quarter of a second to load, which only this file needs
-
-            texts = {"host": pl.String, "cpus": pl.String, "cpu": pl.String}
-            pl.read_csv(content, schema_overrides=texts, infer_schema_length=None).write_parquet(path)
+            table.write_parquet(path)
         else:
-            path.write_bytes(content)
+            table.write_csv(path)
     except OSError as error:
         raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --save.") from error
 
@@ -178,7 +175,8 @@ def csv_of(evidence: Evidence) -> bytes | None:
     rows, profiled = evidence.ranked_runs, evidence.runs_explained
     if rows is None or profiled is None:
         return None
-    return ranks_csv(replace(rows, runs=profiled.table.frame["order"].to_numpy(dtype=np.int64)[rows.runs]))
+    order = profiled.table.frame["order"].to_numpy().astype(np.int64)
+    return ranks_table(replace(rows, runs=order[rows.runs])).write_csv().encode()
 
 
 def section(evidence: Evidence) -> Iterator[Section]:

@@ -105,7 +105,7 @@ def _scatter(evidence: Evidence) -> str:
     title = f"R² {number(factor.r2, 2)}" if factor.r2 is not None else ""
     leveled = ", hosts on one level" if runs.of_hosts else ""
     column = Outcomes(f"{factor.column}{leveled}", unit(factor.column, evidence.columns))
-    if name not in runs.table.frame:
+    if name not in runs.table.frame.columns:
         return ""  # a text: how often it was each value is no axis
     values = runs.table.column(name)
     shown = np.isfinite(values)

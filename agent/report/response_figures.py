@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import NullLocator
@@ -95,7 +94,7 @@ def _share(axis: SettingAxis, rows: Sequence[Row], response: str) -> float:
     values = np.array([row[response] for row in rows], dtype=np.float64)
     places = np.array([axis.levels.index(row["values"][axis.name]) for row in rows])
     classes = places if len(axis.levels) <= 6 else places * 4 // len(axis.levels)
-    means = pd.Series(values).groupby(classes).transform("mean")
+    means = (np.bincount(classes, values) / np.maximum(np.bincount(classes), 1))[classes]
     return float(((means - values.mean()) ** 2).sum() / max(((values - values.mean()) ** 2).sum(), 1e-300))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...knowledge.loader import load
+from ...tools.analysis.analysis import LEAST_RUNS
 from ...tools.base import Result
 from ...tools.document import Block, Command, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
@@ -186,10 +187,6 @@ def _after(result: Result, saved: Sequence[Path]) -> str:
     """Where layers took turns, no run has all columns, so each set is looked at by itself."""
     if not saved:
         return ""
-    from ...tools.analysis.analysis import (
-        LEAST_RUNS,  # polars, a quarter of a second, which is loaded once it was saved
-    )
-
     if isinstance(result, ProfileResult) and result.runs < LEAST_RUNS:
         return ""
     turns = isinstance(result, ProfileResult) and len(result.distortions) > 1

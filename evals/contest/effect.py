@@ -6,12 +6,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import pandas as pd
-
 from ...knowledge.shape import Frozen
 from ...tools.claim import Arms, Claim, TooFew, claims
 from ...tools.comparison import Comparison, compared
-from ...tools.run_table import RunTable
+from ...tools.run_table import outcomes_of
 from ..recorded.recorded_case import RecordedCase
 
 
@@ -48,7 +46,7 @@ def _arms(case: RecordedCase, mitigation: str) -> Arms | None:
     rows = case.shown.rows("pairs", mitigation) if trial and trial.pairs else ()
     if trial is None or not rows:
         return None
-    paired = RunTable(pd.DataFrame(list(rows)), ()).paired(mitigation, block=trial.block)
+    paired = outcomes_of(rows, f"the pairs of {mitigation}").paired(mitigation, block=trial.block)
     if len(paired.baseline) // paired.whole < 2:
         return None
     unit: Literal["run", "block"] = "run" if trial.block == 1 else "block"

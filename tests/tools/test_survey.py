@@ -117,7 +117,7 @@ def test_this_machine_is_surveyed_and_the_record_can_be_read_again() -> None:
     assert machine.quiet_cpu in machine.cpus
     assert machine.kernel == os.uname().release
     assert machine.memory_bytes > 0
-    assert machine.versions["pandas"]
+    assert machine.versions["polars"]
     assert Machine.model_validate_json(machine.model_dump_json()) == machine
 
 

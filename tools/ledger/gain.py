@@ -195,7 +195,7 @@ def gain_of(
 
 def _paired(table: RunTable, names: list[TimeState], ms_each: float, remedy: str, block: int) -> PairedRuns:
     columns = [f"{LEDGER}.{state}_ms" for state in names]
-    told = RunTable(table.frame[table.frame[columns].notna().all(axis=1)], table.columns)
+    told = RunTable(table.frame.drop_nulls(columns), table.columns)
     pairs = [told.paired(remedy, block=block, values=name) for name in ("outcome", "wall_s", *columns)]
     outcome, wall, *split = (np.array([one.baseline, one.other]) for one in pairs)
     states, outcome_ms = np.stack(split, axis=1), outcome * ms_each

@@ -8,7 +8,7 @@ from ...knowledge.time_states import TimeState
 from ...layers.loader import load_layers
 from ..recorded.recorded import RecordedRuns
 from ..row import FIXED, REQUIRED
-from ..run_table import RunTable, read_runs
+from ..run_table import RunTable
 from ..subject import Subject
 from .ledger import Ledger, ledger_of
 from .split import LEDGER, STACKS, SplitRuns, split_runs
@@ -44,7 +44,7 @@ def ledger_recorded(recorded: RecordedRuns, seed: int, steady_cv: float) -> Ledg
 def _runs(recorded: RecordedRuns) -> RunTable:
     known = load_layers().values()
     names = [name for name in recorded.frame.columns if name in FIXED or any(one.column(name) for one in known)]
-    return read_runs(recorded.frame.select(names).write_csv().encode(), recorded.source)
+    return RunTable.of(recorded.frame.select(names), recorded.source, known)
 
 
 def _subject(recorded: RecordedRuns) -> Subject:

@@ -12,7 +12,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from ...knowledge.errors import VgoError
 from ..row import Row
@@ -161,7 +160,7 @@ def _refuse_far(pairs: QuotaPairs, after: Range) -> None:
 def _unmatched(pairs: QuotaPairs, quota: Quota) -> tuple[Unmatched, ...]:
     """Name what stays off the base, the farthest first."""
     left = [
-        Unmatched(stressor=str(name), group=group, speed_up=float(np.exp(log)))
+        Unmatched(stressor=name, group=group, speed_up=float(np.exp(log)))
         for group in GROUPS
         for name, log in pairs.after(group, quota.cpus).items()
         if abs(np.exp(log) - 1) > OFF
@@ -171,7 +170,7 @@ def _unmatched(pairs: QuotaPairs, quota: Quota) -> tuple[Unmatched, ...]:
 
 def _wanted(pairs: QuotaPairs) -> Floats:
     """Log quota that each CPU stressor asks for, by its last pair; their median is closest for all of them."""
-    return -pairs.after("cpu", 1.0).to_numpy()
+    return -np.array([*pairs.after("cpu", 1.0).values()])
 
 
 def _drawn(wanted: Floats, seed: int) -> Floats:
@@ -181,8 +180,8 @@ def _drawn(wanted: Floats, seed: int) -> Floats:
     return found
 
 
-def _range(logs: pd.Series[float]) -> Range:
-    values = np.exp(logs)
+def _range(logs: Mapping[str, float]) -> Range:
+    values = np.exp([*logs.values()])
     return Range(least=float(values.min()), median=float(np.median(values)), greatest=float(values.max()))
 
 

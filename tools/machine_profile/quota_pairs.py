@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
@@ -56,18 +55,17 @@ class QuotaPairs:
     steps: list[QuotaTrial] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     """Stressors with a run that gave no result, and why."""
-    _made: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row for each pair of which both runs gave a result, as `_pairs` has them."""
+    _made: list[dict[str, Any]] = field(default_factory=list)
+    """Pairs of which both runs gave a result, as `_pairs` has them."""
 
     def add(self, step: QuotaStep, rows: Sequence[Row]) -> None:
         """Take the runs of a step, fewer than planned where the budget ended; VgoError where the quota did nothing."""
         made = _pairs(step, rows)
         failed = {one["stressor"]: one["failed"] for one in made if one["failed"]}
         self.failed |= failed
-        worked = pd.DataFrame([one for one in made if not one["failed"]])
-        self._made = pd.concat([self._made, worked], ignore_index=True)
-        own = worked[worked["group"] == "cpu"] if len(worked) else worked
-        if len(own):
+        worked = [one for one in made if not one["failed"]]
+        self._made += worked
+        if own := [one for one in worked if one["group"] == "cpu"]:
             self.steps.append(self._trial(step.quota, own))
         elif len(made) == len(step.stressors):
             why = next(iter(failed.values()))
@@ -75,39 +73,40 @@ class QuotaPairs:
 
     def cpus_wanted(self) -> float:
         """Give the quota that would make the median 1: what must be left of the speed, corrected for the response."""
-        own = self._made[self._made["group"] == "cpu"]
-        recent = own[-max(LEAST_RECENT, len(own) // 2) :]
-        return float(np.exp(-self.median() - recent["bias"].median()))
+        own = [one["bias"] for one in self._made if one["group"] == "cpu"]
+        return float(np.exp(-self.median() - np.median(own[-max(LEAST_RECENT, len(own) // 2) :])))
 
     def median(self) -> float:
         """Median log speed-up over the base without the quota, of the CPU stressors."""
-        return float(self.before("cpu").median())
+        return float(np.median([*self.before("cpu").values()]))
 
     @property
     def cpu_share(self) -> float:
         """Of a CPU that runs without the quota had, in the middle of the steps."""
         return float(np.median([step.cpu_share for step in self.steps]))
 
-    def before(self, group: Group) -> pd.Series[float]:
+    def before(self, group: Group) -> dict[str, float]:
         """Log speed-up over the base without the quota, by stressor."""
-        rates = self._made.groupby("stressor")["full"].median() if len(self._made) else pd.Series(dtype=np.float64)
-        rates = pd.Series(self.here, dtype=np.float64).combine_first(rates)
-        rates = rates[[self.groups[str(name)] == group for name in rates.index]]
-        return rates - pd.Series(self.base)[rates.index]
+        full: dict[str, list[float]] = {}
+        for one in self._made:
+            full.setdefault(one["stressor"], []).append(one["full"])
+        rates = {name: float(np.median(its)) for name, its in sorted(full.items())} | dict(self.here)
+        return {name: rate - self.base[name] for name, rate in rates.items() if self.groups[name] == group}
 
-    def after(self, group: Group, cpus: float) -> pd.Series[float]:
+    def after(self, group: Group, cpus: float) -> dict[str, float]:
         """The same with a quota: the response of the last pair of each, moved to this quota."""
-        last = self._made.groupby("stressor")["bias"].last()
-        return (self.before(group) + last).dropna() + math.log(cpus)
+        before, last = self.before(group), {one["stressor"]: one["bias"] for one in self._made}
+        return {name: before[name] + last[name] + math.log(cpus) for name in sorted(before.keys() & last.keys())}
 
-    def _trial(self, quota: Quota, own: pd.DataFrame) -> QuotaTrial:
-        if quota.cpus < MOST_CPUS and not own["throttled"].any():
+    def _trial(self, quota: Quota, own: Sequence[Mapping[str, Any]]) -> QuotaTrial:
+        if quota.cpus < MOST_CPUS and not any(one["throttled"] for one in own):
             raise VgoError(
                 f"A quota of {quota.cpus:.3g} CPUs stopped no run (nr_throttled in cpu.stat), so it was not in force: "
                 "other programs take the CPUs; end them, or use --ahead."
             )
-        under = self.before("cpu")[own["stressor"]].to_numpy() + own["bias"].to_numpy() + math.log(quota.cpus)
-        median, share = float(np.exp(np.median(under))), float(own["share"].median())
+        before = self.before("cpu")
+        under = [before[one["stressor"]] + one["bias"] + math.log(quota.cpus) for one in own]
+        median, share = float(np.exp(np.median(under))), float(np.median([one["share"] for one in own]))
         return QuotaTrial(quota=quota, stressors=len(own), median=median, cpu_share=share)
 
 

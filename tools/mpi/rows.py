@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import FloatArray, IntArray
 
 RANKS = "ranks.csv"
-NUMBERS = ("own_s", "time_s", "cpu_s", "migrations", "voluntary", "preemptions", "calls", "local")
+COUNTS = ("migrations", "voluntary", "preemptions", "calls")
+NUMBERS = ("own_s", "time_s", "cpu_s", *COUNTS, "local")
 """Of a rank in a run; own_s: outside MPI, time_s: inside."""
 TEXTS = ("host", "cpus", "cpu")
 _COLUMN = re.compile(r"mpi\.(\d+)\.(\w+)")
@@ -98,10 +100,8 @@ def _texts(cells: Sequence[Any]) -> Any:
     return np.array(["" if cell is None or cell != cell else str(cell) for cell in cells], dtype=np.str_)
 
 
-def ranks_csv(rows: RankRows) -> bytes:
-    """Write one line a run and rank; a cell that is not known is empty."""
-    import pandas as pd  # half a second, which who writes no table can spare
-
+def ranks_table(rows: RankRows) -> pl.DataFrame:
+    """Give one row a run and rank; a cell that is not known is null."""
     runs, ranks = rows.own_s.shape
     cells = {
         "run": np.repeat(rows.runs, ranks),
@@ -114,7 +114,7 @@ def ranks_csv(rows: RankRows) -> bytes:
         "own_s": rows.own_s,
         "waiting_s": rows.numbers["time_s"],
         "waiting_share": rows.share,
-        **{name: rows.numbers[name] for name in ("cpu_s", "migrations", "voluntary", "preemptions", "calls")},
+        **{name: rows.numbers[name] for name in ("cpu_s", *COUNTS)},
     }
-    table = pd.DataFrame({name: values.ravel() for name, values in cells.items()}).convert_dtypes()
-    return table.to_csv(index=False, lineterminator="\n").encode()
+    table = pl.DataFrame({name: values.ravel() for name, values in cells.items()}).fill_nan(None)
+    return table.with_columns(pl.col("local_rank", *COUNTS).cast(pl.Int64), pl.col(*TEXTS).replace("", None))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +11,7 @@ import polars as pl
 from ...layers.schema import Layer
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import RecordedRuns
-from ..row import REQUIRED
+from ..row import REQUIRED, rows_csv
 from .cell import Cell
 from .sweep import Sweep
 
@@ -59,11 +57,7 @@ def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping
 def cells_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Render one row a cell, impossible ones with the reason; a parameter named as a statistic keeps its name."""
     flat = [_flat(row) for row in rows]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(flat[0]) if flat else ["cell"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(flat)
-    return text.getvalue().encode()
+    return rows_csv(flat, list(flat[0]) if flat else ["cell"])
 
 
 def cell_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,8 @@ from vgo_agent.tools.execution.expected import Deadline
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.record import Finished, Record
-from vgo_agent.tools.run_table import LAYERS, RUNS, artefacts, read_layers, read_runs
+from vgo_agent.tools.row import REQUIRED
+from vgo_agent.tools.run_table import LAYERS, RUNS, artefacts, read_layers, read_runs, write_runs
 from vgo_agent.tools.subject import Subject
 
 TALKS = "echo word=NA; echo value=3; echo count sda 7"
@@ -132,6 +133,18 @@ def test_a_column_that_no_layer_describes_is_refused_by_name() -> None:
     text = b"order,condition,pair,ok,exit_code,survivors,outcome,wall_s,nobody.knows\n"
     with pytest.raises(VgoError, match=r"nobody\.knows"):
         read_runs(text, "it")
+
+
+def test_numbers_come_back_as_they_were_and_a_word_among_them_is_refused() -> None:
+    values = [0.1 + 0.2, 1e-7, 5e-324, -0.0, 2.0**53 - 1, math.nan]
+    bare = dict.fromkeys(REQUIRED, 0) | {"condition": "baseline", "ok": 1}
+    rows = [{**bare, "outcome": value, "minor_faults": n} for n, value in enumerate(values[:-1])]
+    left = write_runs([*rows, {**bare, "outcome": values[-1]}])
+    table = read_runs(left, "it")
+    assert repr(table.outcome().tolist()) == repr(values)
+    assert repr(table.column("minor_faults").tolist()) == repr([0.0, 1.0, 2.0, 3.0, 4.0, math.nan])
+    with pytest.raises(VgoError, match="words where numbers belong.*outcome"):
+        read_runs(left.replace(b"1e-07", b"fast"), "it")
 
 
 def test_the_first_layer_is_outermost_and_the_launcher_is_outside_all(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def read_folder(folder: Path, leave_out: Collection[str] = (), most_cells: int =
     """
     files = files_in(folder)
     try:
-        lazy = pl.scan_parquet(files, hive_partitioning=True, missing_columns="insert", extra_columns="ignore")
+        lazy = _scan(files)
         names = lazy.collect_schema().names()
         lazy = lazy.drop(leave_out, strict=False)
         rows = int(lazy.select(pl.len()).collect(engine="streaming").item())
@@ -89,6 +89,10 @@ def read_folder(folder: Path, leave_out: Collection[str] = (), most_cells: int =
     return RecordedRuns(frame, str(folder), "parquet folder", left_out=left, notes=tuple(notes), whole=whole)
 
 
+def _scan(files: Sequence[Path]) -> pl.LazyFrame:
+    return pl.scan_parquet(list(files), hive_partitioning=True, missing_columns="insert", extra_columns="ignore")
+
+
 def _some(lazy: pl.LazyFrame, share: float) -> pl.LazyFrame:
     below = int(share * 2**64)
     numbered = lazy.with_row_index(PLACE)
@@ -108,40 +112,25 @@ class AllRows(FiniteResult):
     sd: float
     low: float
     high: float
-    """Exact up to rounding, in one pass (Welford)."""
     p50: float
     p95: float
     p99: float
-    """By a t-digest (Dunning and Ertl 2019): close at the ends, not exact."""
 
 
 def all_rows(whole: RecordedFiles, column: str) -> AllRows:
-    """Stream one column; raise VgoError without DuckDB, or where the column holds no numbers."""
+    """Stream one column; raise VgoError where it holds no numbers.
+
+    Everything is exact up to rounding: the quantiles need this one column in memory, about 20 bytes a row.
+    """
+    x = pl.col("x")
+    quantiles = {f"p{100 * share:.0f}": x.quantile(share, "linear") for share in QUANTILES}
     try:
-        import duckdb
-    except ImportError as error:
-        raise VgoError("All rows are streamed through DuckDB: pip install 'vgo-agent[cluster]'.") from error
-    quoted = '"' + column.replace('"', '""') + '"'
-    quantiles = ", ".join(f"approx_quantile(x, {share})" for share in QUANTILES)
-    query = (
-        f"select count(*), avg(x), stddev_samp(x), min(x), max(x), {quantiles} from (select {quoted}::double as x "
-        "from read_parquet($files, hive_partitioning = true, union_by_name = true)) where isfinite(x)"
-    )
-    try:
-        found = duckdb.execute(query, {"files": [str(path) for path in whole.files]}).fetchone()
-    except duckdb.Error as error:
+        values = _scan(whole.files).select(x=pl.col(column).cast(pl.Float64)).filter(x.is_finite())
+        told = values.select(rows=pl.len(), mean=x.mean(), sd=x.std(), low=x.min(), high=x.max(), **quantiles)
+        found = told.collect(engine="streaming").row(0, named=True)
+    except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         raise VgoError(f"{column} cannot be streamed ({reason}): name a column of numbers.") from error
-    if found is None or found[0] < 2:
+    if found["rows"] < 2:
         raise VgoError(f"{column} has fewer than two finite values: name another column.")
-    return AllRows(
-        column=column,
-        rows=found[0],
-        mean=found[1],
-        sd=found[2],
-        low=found[3],
-        high=found[4],
-        p50=found[5],
-        p95=found[6],
-        p99=found[7],
-    )
+    return AllRows(column=column, **found)

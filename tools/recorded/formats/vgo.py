@@ -16,6 +16,7 @@ from ....knowledge.errors import VgoError
 from ....layers.loader import load_layers
 from ....layers.schema import Column, Layer
 from ...row import BASELINE, FIXED, REQUIRED
+from ...run_table import LAYERS, read_layers
 from ...statistics.values import finite
 from ..recorded import RecordedRuns
 from ..source import Format, TableSource
@@ -77,8 +78,6 @@ def counted(recorded: RecordedRuns) -> RecordedRuns:
 
 def _layers(folder: Path) -> list[Layer]:
     """Read the layers that lie beside the table, as they were when it was made; else the shipped ones."""
-    from ...run_table import LAYERS, read_layers  # brings pandas, which takes longer than reading most tables
-
     beside = folder / LAYERS
     return list((read_layers(beside.read_bytes()) if beside.is_file() else load_layers()).values())
 
