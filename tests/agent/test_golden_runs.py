@@ -1,7 +1,8 @@
 """Commands end to end, against what they gave before: verdict, numbers, exit code, and the order of the runs.
 
-The program prints its metric, a function of a count and of what is in force, so no answer depends on the machine.
-`python tests/agent/test_golden_runs.py` writes the answers of today.
+The program prints its metric, a function of a count and of what is in force, so no answer depends on the machine: it
+counts only where somebody reads what it prints, since a busy machine has to start it more often until a proof is seen.
+`python -m tests.agent.test_golden_runs` writes the answers of today.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/runs.json"
 PROGRAM = """\
 #!/bin/sh
 read n < count
-n=$((n + 1))
+[ /proc/self/fd/1 -ef /dev/null ] || n=$((n + 1))
 echo $n > count
 r=$(((n * n * 31 + n * 7919) % 101))
 slow=$((r > 50))
