@@ -206,7 +206,7 @@ def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster,
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert (answer["verdict"]["remedy"]["kind"], answer["values"]) == ("confirmed", {"blocks": "2"})
-    ratio = {one["statistic"]: one["value"] for one in answer["comparison"]["ratios"]}["sd"]
+    ratio = answer["comparison"]["claims"]["sd"]["ratio"]
     assert 0.1 < ratio < 0.17, "spreads are those within hosts"
     screened = {level["level"]: level["dropped"] for level in answer["screening"]["levels"]}
     assert screened["2"] == "" and all("clearly worse" in screened[level] for level in "13")
