@@ -6,7 +6,6 @@ import contextlib
 import json
 import stat
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -159,9 +158,7 @@ def read_model(path: Path, model: type[M]) -> M:
     except (OSError, UnicodeDecodeError) as error:
         raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}). Name another file, or restore it.") from error
     try:
-        made = _kept(text, model) if issubclass(model, Entry) else model.model_validate(parsed_yaml(text))
-        assert isinstance(made, model)
-        return made
+        return model.model_validate(parsed_yaml(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -170,12 +167,6 @@ def read_model(path: Path, model: type[M]) -> M:
         raise VgoError(f"{path}: not YAML ({error}). Mend what it names.") from error
     except ValidationError as error:
         raise VgoError(_explain(path, text, error, model)) from error
-
-
-@lru_cache(maxsize=1024)
-def _kept(text: str, model: type[Entry]) -> Entry:
-    """Entries do not change, and a command reads them several times, which takes half a second each."""
-    return model.model_validate(parsed_yaml(text))
 
 
 def duplicate_keys(path: Path, within: str = "") -> list[str]:
