@@ -15,10 +15,9 @@ from ..tools.execution.row_log import rows_in
 from ..tools.machine_profile.battery import Group
 from ..tools.machine_profile.calibrate import RunStep, base_rates, calibrate, period_for
 from ..tools.machine_profile.form import IN_FOLDER, Calibrated, Calibration, Profile, write
-from ..tools.machine_profile.measure import LIMITED, StressorConditions, stressor_table
+from ..tools.machine_profile.measure import LIMITED, StressNg, StressorConditions, stressor_table
 from ..tools.machine_profile.quota import quota_of, set_quota
 from ..tools.machine_profile.quota_pairs import QuotaStep, Search
-from ..tools.machine_profile.stress_ng import StressNg
 from ..tools.recorded.recorded import RecordedRuns
 from ..tools.recorded.write import write as write_table
 from ..tools.row import BASELINE, RUNS, Row

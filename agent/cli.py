@@ -98,7 +98,6 @@ def _failed(error: BaseException, command: DeclaredCommand) -> int:
 
 
 def _stopped(command: DeclaredCommand) -> int:
-    """Say that a signal ended it."""
     why = say_stopped()
     if getattr(command, "json", False):
         _say_in_json(why)
@@ -117,7 +116,6 @@ def _path_refused(error: OSError) -> str:
 
 
 def _overview(words: list[str]) -> int:
-    """Answer a command line without a command."""
     if words[:1] == ["--version"]:
         from importlib.metadata import version
 
@@ -156,7 +154,6 @@ def described(shown: Sequence[Subcommand]) -> str:
 
 
 def _ended(why: str, error: BaseException, command: DeclaredCommand, status: int) -> int:
-    """Say in one line why there is no answer."""
     if getattr(command, "verbose", False):
         import traceback
 

@@ -9,7 +9,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..tools.execution.expected import Expected
-from ..tools.execution.progress import Remark
+from ..tools.execution.row_log import Remark
 from ..tools.findings import Findings
 from ..tools.layers_here import choose
 from ..tools.machine import Machine
@@ -21,8 +21,8 @@ from .live import Live, clear_partial
 from .place import ProgramBench, place
 from .planning import Planning, planning
 from .record import FinishedRun, bodies, limits_of, record_of
+from .report.diagnosis import summary, text
 from .report.render import outputs
-from .report.summary import summary, text
 from .run_folder import RunFolder, write
 from .schemas import schemas_digest
 from .session import UNCHANGED, Changes, RequestSession
@@ -85,7 +85,6 @@ def _concluded(part: Conducted) -> Verdict:
 
 
 def _loop(part: Conducted, chosen: Planning, steering: Steering | None) -> None:
-    """Drive the graph until the verdict."""
     session, folder, limits = part.session, part.folder, part.asked.limits
     with place(session, part.asked.subject, limits.layers, conditions=True) as there:
         there.keep_in(folder)
@@ -159,7 +158,9 @@ def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge
     """Gather what readers need."""
     events = [event for event in transcript.events if not isinstance(event.body, RunEnd)]
     start = bodies(events, RunStart)[0]
-    seconds, program_s = _times(folder)
+    # Summed over the processes that worked on the run; a killed one left only its start.
+    last = {entry["process"]: entry for entry in folder.times() if entry["what"] == "ended"}.values()
+    seconds, program_s = (sum(entry[name] for entry in last) for name in ("age_s", "program_s"))
     return FinishedRun(
         events=events,
         record=record_of(events, folder),
@@ -177,7 +178,6 @@ def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge
 
 
 def _finish(part: Conducted) -> DiagnosisEnding:
-    """Write the report."""
     part.session.note_end(part.folder)
     run = finished_run(part.folder, part.transcript, part.knowledge)
     for name, content in outputs(run).items():
@@ -185,15 +185,6 @@ def _finish(part: Conducted) -> DiagnosisEnding:
     part.session.note_end(part.folder)
     clear_partial(part.folder)
     return _ending(part)
-
-
-def _times(folder: RunFolder) -> tuple[float, float]:
-    """Wall time and program time, summed over the processes that worked on a run; a killed one left only its start."""
-    last = {entry["process"]: entry for entry in folder.times() if entry["what"] == "ended"}
-    return (
-        sum(entry["age_s"] for entry in last.values()),
-        sum(entry["program_s"] for entry in last.values()),
-    )
 
 
 def _ending(part: Conducted) -> DiagnosisEnding:

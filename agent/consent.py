@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..tools.case import changes_system
-from ..tools.plan import NO_MORE
 from ..tools.record import DENY_SYSTEM
+from ..tools.subject import NO_MORE
 
 if TYPE_CHECKING:
     from .transcript import Approval, Decision, Standing
@@ -64,7 +64,6 @@ BY_HAND = (
     ConsentOption("never", "Stop asking", False, NO_MORE, "stop asking"),
 )
 ENDED = "not this: the input has ended, and nobody is there to answer"
-
 _BECAUSE = re.compile(r"(?P<answer>.+?)[,:]? because (?P<reason>.+)", re.IGNORECASE)
 
 
@@ -135,11 +134,7 @@ def unanswered(reason: str = ENDED) -> dict[str, Any]:
 
 
 def covered(
-    approvals: Sequence[Approval],
-    decisions: Mapping[str, Decision],
-    decision: Decision,
-    scope: str,
-    own: bool = False,
+    approvals: Sequence[Approval], decisions: Mapping[str, Decision], decision: Decision, scope: str, own: bool = False
 ) -> dict[str, Any] | None:
     """Give the answer that the user has given already; None where the question is to be asked.
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..knowledge.errors import VgoError
-from ..tools.plan import NO_PLAN, TrialPlan
-from ..tools.subject import Limits
+from ..tools.subject import NO_PLAN, Limits, TrialPlan
 from .clock import BudgetClock
 from .model.chosen import ModelChoice
+from .place import TrialRuns
 from .run_folder import RunFolder
 from .session import UNCHANGED, Changes, Request, RequestSession, ShownAnswer, read_request, session
-from .trial_runs import TrialRuns
 
 if TYPE_CHECKING:
     from .interface import Interface

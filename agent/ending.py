@@ -59,15 +59,16 @@ def goes_on_with(words: Callable[[], str]) -> Iterator[None]:
 def say_stopped() -> str:
     """Put back what is still changed, and say in one line what became of all; give the line."""
     if ending_signals.settings()[1]:
+        from ..tools.mitigation.restore import restore_own
+
         with suppress(VgoError):  # the line says what is left
-            _put_back()
+            restore_own()
     line = _words("is still changed: vgo-agent restore puts {} back")
     _say(line)
     return line
 
 
 def _words(of_changed: str) -> str:
-    """Say how it ended, what is as before, and how to go on."""
     back, left = ending_signals.settings()
     how = (
         "stopped by Ctrl-C"
@@ -85,12 +86,6 @@ def _words(of_changed: str) -> str:
 
 def _short(name: str) -> str:
     return "/".join(name.rsplit("/", 2)[-2:])
-
-
-def _put_back() -> None:
-    from ..tools.mitigation.restore import restore_own
-
-    restore_own()
 
 
 def _say(line: str) -> None:

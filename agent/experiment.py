@@ -11,14 +11,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from ..knowledge.actions import Precondition
 from ..knowledge.errors import VgoError
-from ..tools.execution.progress import Remark
+from ..tools.execution.row_log import Remark
 from ..tools.machine import Machine
 from ..tools.subject import Subject
 from .clock import BudgetClock
 from .interface import Interface
 from .place import ProgramBench, place
 from .run_folder import ANSWER, REQUEST, RunFolder, write
-from .session import Changes, Request, RequestResult, RequestSession, session
+from .session import Changes, Request, RequestResult, RequestSession, ShownAnswer, session
 from .transcript import ExperimentStart, VerdictGiven, canonical
 
 
@@ -58,6 +58,20 @@ class ExperimentResult(RequestResult, Protocol):
     @property
     def answer(self) -> Mapping[str, Any]:
         """As the folder keeps it, with `headline` and `command`."""
+
+
+@dataclass(frozen=True)
+class EndedExperiment:
+    """An answer, and its words."""
+
+    answer: Mapping[str, Any]
+    words: str
+    failure: str = ""
+    """Why there is no answer."""
+
+    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
+        """Both, whatever was saved."""
+        return ShownAnswer(self.answer, self.words, self.failure)
 
 
 class ExperimentRequest(Request):

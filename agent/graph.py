@@ -16,20 +16,18 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from langsmith import tracing_context
 
-from ..tools.apply_by_hand import BY_HAND
-from ..tools.base import ToolError
 from ..tools.findings import Findings
-from ..tools.record import Record, Store
+from ..tools.record import Record, Store, ToolError
 from ..tools.registry import TOOLS
+from ..tools.steps.apply_by_hand import BY_HAND
 from ..tools.subject import Limits
 from ..tools.verdict import title
 from .acting import Acting
 from .consent import covered
 from .legal import legal, was_legal
-from .planners.base import Choice, Planner, view_of
-from .planners.rules import Rules
+from .planners.base import Choice, Planner, Rules, view_of
 from .record import bodies, limits_of, record_of
-from .steering import USER, Steering, Unsteered
+from .steering import USER, Steering
 from .transcript import (
     Approval,
     Decision,
@@ -72,7 +70,7 @@ class Loop:
     ) -> None:
         """Tie the parts together; nothing runs yet."""
         self.start = start
-        self.steering: Steering = steering or Unsteered()
+        self.steering = steering or Steering()
         self.planner = planner
         self.transcript = transcript
         self.acting = acting

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import shutil
+import textwrap
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -10,13 +13,14 @@ from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
 from ..tools.verdict import factors_found, from_json, helpful
-from .past.deletion import is_held
 from .run_folder import experiment_in, serves
 from .transcript import FORMAT, Event, EventBody, ExperimentStart, RunEnd, RunStart, ToolEnd, VerdictGiven
 
 TAIL = 1 << 16
 """Bytes read from the end of a transcript: the verdict and the call before it."""
 RunState = Literal["finished", "unfinished", "going on", "empty", "newer", "broken", "experiment"]
+LONGEST_VERDICT = 60
+"""Characters of a table; that of an experiment is a sentence or two."""
 CUT_OFF = {
     "(unfinished)": "It was cut off; it can be resumed.",
     "(interrupted)": "It was stopped; it can be resumed.",
@@ -59,7 +63,8 @@ class ListedRun(NamedTuple):
     @property
     def cells(self) -> tuple[str, str, str, str]:
         """When, verdict, factor and ratio, for a table."""
-        return self.minute, self.verdict, self.factor or "", "" if self.ratio is None else f"{self.ratio:.2g}"
+        verdict = textwrap.shorten(self.verdict, LONGEST_VERDICT, placeholder="...")
+        return self.minute, verdict, self.factor or "", "" if self.ratio is None else f"{self.ratio:.2g}"
 
 
 def history(out: Path) -> list[ListedRun]:
@@ -167,3 +172,65 @@ def _when(folder: Path) -> str:
             return datetime.fromisoformat(json.loads(file.readline())["at"]).astimezone().isoformat()
     except (OSError, ValueError, KeyError, TypeError):
         return ""
+
+
+def is_held(folder: Path) -> bool:
+    """Tell whether someone holds the lock of a run folder.
+
+    `/proc/locks` names it by inode; only where it does, the lock is tried, shared and for a moment, since the number
+    may be that of a file on another disk. Trying it at once could get in the way of a diagnosis that begins.
+    """
+    lock = folder / ".lock"
+    try:
+        return _named(lock.stat().st_ino) and not _free(lock)
+    except OSError:
+        return False
+
+
+def _named(inode: int) -> bool:
+    words = (line.split() for line in Path("/proc/locks").read_text().splitlines())
+    return any("FLOCK" in line and any(word.endswith(f":{inode}") for word in line) for line in words)
+
+
+def _free(lock: Path) -> bool:
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+OWN = frozenset({"request.json", "transcript.jsonl", "timing.jsonl"})
+"""Files by which a run folder is known; one of them is enough, for a run may have been cut off early."""
+
+
+def refuse(folder: Path) -> None:
+    """Raise VgoError where a folder must stay."""
+    if folder.is_symlink():
+        raise VgoError(f"{folder} is a link; delete the folder that it names.")
+    if not folder.is_dir():
+        raise VgoError(f"{folder} is gone already; `vgo-agent runs` lists what there is.")
+    if not any((folder / name).is_file() for name in OWN):
+        raise VgoError(f"{folder} is not the folder of a run; delete it yourself if you mean it.")
+    if is_held(folder):
+        raise VgoError(f"{folder} is in use by another vgo-agent; stop that one first.")
+
+
+def delete(folder: Path) -> int:
+    """Delete a run folder; return the bytes that its files held. A crash leaves no half of a run in the list."""
+    refuse(folder)
+    held = size(folder)
+    away = folder.with_name(f".deleted-{folder.name}")
+    try:
+        shutil.rmtree(away, ignore_errors=True)
+        folder.rename(away)
+        shutil.rmtree(away)
+    except OSError as error:
+        raise VgoError(f"{folder} cannot be deleted ({error.strerror}); see who owns it.") from error
+    return held
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files of a run."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())

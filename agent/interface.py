@@ -1,12 +1,13 @@
-"""What a diagnosis tells whoever watches, and asks them: one-shot command, tests, later the terminal app."""
+"""What a diagnosis tells whoever watches, and asks them: one-shot command, tests, the terminal app."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..tools.execution.progress import ProgressEvent
-from .transcript import Decision, ToolEnd
+if TYPE_CHECKING:
+    from ..tools.execution.row_log import ProgressEvent
+    from .transcript import Decision, ToolEnd
 
 
 class Interface(Protocol):

@@ -11,30 +11,27 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.passages import cited
 from ..knowledge.schema import Mitigation
-from ..tools.apply_by_hand import BY_HAND
-from ..tools.base import Outcome, ToolError
 from ..tools.case import Case
 from ..tools.execution.series import Measuring
 from ..tools.machine import Machine
 from ..tools.mitigation.by_hand import planned
 from ..tools.mitigation.parameters import with_values
-from ..tools.plan import NO_PLAN, TrialPlan
-from ..tools.record import Record
+from ..tools.record import Outcome, Record, ToolError
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.steps.apply_mitigation import ApplyMitigationTool
-from ..tools.subject import Limits, Subject
+from ..tools.subject import NO_PLAN, Limits, Subject, TrialPlan
+from .acting import Acting, applied_by
 from .clock import BudgetClock
-from .costs import after_s
 from .interface import Interface
-from .legal import legal
+from .legal import after_s, legal
 from .report.tables import runs_csv
 from .run_folder import RunFolder, write
 from .transcript import Decision, ToolEnd
 
 
 @dataclass
-class Live:
+class Live(Acting):
     """Runs the calls of one diagnosis."""
 
     folder: RunFolder
@@ -67,18 +64,12 @@ class Live:
             kept_s = after_s(record, limits, self.clock.elapsed_s())
             self.bench.deadline = self.clock.deadline(limits.budget_s, kept_s)
         try:
-            outcome = call_tool(decision, self._case(decision, record, limits))
+            known = filled(self.knowledge, decision, self.machine)
+            case = Case(decision.call_id, self.subject, limits, self.machine, known, record, self.bench, self.plan)
+            outcome = call_tool(decision, case)
         except ToolError as error:
             return ToolEnd(call_id=decision.call_id, error=str(error))
         return ended(decision, outcome, {name: self.folder.put(data) for name, data in outcome.artefacts.items()})
-
-    def scope(self, decision: Decision) -> str:
-        """Scope of the mitigation that a decision would apply."""
-        return mitigation_scope(decision, self.knowledge, self.plan)
-
-    def promise(self, decision: Decision) -> str:
-        """What the mitigation of a decision makes unreliable."""
-        return promise_changed(decision, self.knowledge)
 
     def question(self, decision: Decision) -> dict[str, Any]:
         """Show all that would be done here, each write with its file and its value now, and the risk."""
@@ -125,10 +116,6 @@ class Live:
         (self.folder.partial / f"{end.call_id}.jsonl").unlink(missing_ok=True)
         self.bench.choice_of(end.call_id).unlink(missing_ok=True)
 
-    def _case(self, decision: Decision, record: Record, limits: Limits) -> Case:
-        knowledge = filled(self.knowledge, decision, self.machine)
-        return Case(decision.call_id, self.subject, limits, self.machine, knowledge, record, self.bench, self.plan)
-
 
 def call_tool(decision: Decision, case: Case) -> Outcome:
     """Validate a decision and run its tool; raise ToolError for what the planner can mend."""
@@ -159,31 +146,6 @@ def filled(knowledge: Knowledge, decision: Decision, machine: Machine) -> Knowle
     except VgoError as refused:
         raise ToolError(str(refused)) from refused
     return replace(knowledge, mitigations={**knowledge.mitigations, key: mitigation})
-
-
-def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: TrialPlan) -> str:
-    """Scope of the mitigation that a decision names; empty when it applies none, or a person has done so already."""
-    if applied_by(decision) == "by hand":
-        return "" if plan.after else BY_HAND
-    mitigation = _applied(decision, knowledge)
-    return mitigation.scope if mitigation else ""
-
-
-def promise_changed(decision: Decision, knowledge: Knowledge) -> str:
-    """What the program could no longer rely on under the mitigation that a decision applies; empty: nothing."""
-    mitigation = _applied(decision, knowledge)
-    return mitigation.changes_promise if mitigation else ""
-
-
-def applied_by(decision: Decision) -> str:
-    """Who applies the mitigation that a decision names; a tool that is not known applies nothing."""
-    return TOOLS[decision.tool].applies if decision.tool in TOOLS else "nothing"
-
-
-def _applied(decision: Decision, knowledge: Knowledge) -> Mitigation | None:
-    """The mitigation that the tool itself applies."""
-    key = str(decision.arguments.get("mitigation"))
-    return knowledge.mitigations.get(key) if applied_by(decision) == "itself" else None
 
 
 def clear_partial(folder: RunFolder) -> None:

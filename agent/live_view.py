@@ -16,22 +16,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ..tools.execution.progress import ProgressEvent, RunEnded
-from .progress import (
-    Figures,
-    JsonLines,
-    Lines,
-    described,
-    ended_words,
-    figures,
-    named,
-    runs_so_far,
-)
+from ..tools.execution.row_log import ProgressEvent, RunEnded
+from .progress import JsonLines, Lines, described, ended_words, figures, named, runs_so_far
 from .terminal import ASCII_BARS, BARS, LINES, amount, bar_line, bins, printable, speaks_unicode
 
 if TYPE_CHECKING:
     from .transcript import Decision, ToolEnd
-
 
 DRAW_EVERY_S = 0.25
 MOST_BINS = 48
@@ -118,11 +108,9 @@ class LiveView(Lines):
         width = min(MOST_BINS, self._console.width - 6)
         for figure in split:
             name = f"{figure.condition}: " if len(split) > 1 else ""
-            lines += [f"{name}{described(figure, self.unit)}", self._histogram(figure, low, high, width)]
+            bars = bar_line(bins(figure.outcomes, low, high, max(width, 1)), self._bars)
+            lines += [f"{name}{described(figure, self.unit)}", bars]
         return [*lines, self._axis(low, high, width)]
-
-    def _histogram(self, figure: Figures, low: float, high: float, width: int) -> str:
-        return bar_line(bins(figure.outcomes, low, high, max(width, 1)), self._bars)
 
     def _axis(self, low: float, high: float, width: int) -> str:
         left, right = amount(low, self.unit), amount(high, self.unit)

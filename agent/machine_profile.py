@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -15,15 +14,13 @@ from ..tools.execution.launch import RunGroup
 from ..tools.execution.row_log import rows_in
 from ..tools.machine_profile.battery import Stressor
 from ..tools.machine_profile.form import BESIDE, IN_FOLDER, Battery, Profile, Quota, System, content
-from ..tools.machine_profile.measure import LIMITED, StressorConditions, profile_of, repeated, stressor_table
+from ..tools.machine_profile.measure import LIMITED, StressNg, StressorConditions, profile_of, repeated, stressor_table
 from ..tools.machine_profile.measure import bench as stressor_bench
-from ..tools.machine_profile.stress_ng import StressNg
 from ..tools.recorded.write import write as write_table
 from ..tools.row import BASELINE, RUNS, Row
-from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles
-from .render.terminal import blocks_text
+from .experiment import EndedExperiment, ExperimentRequest, ExperimentRun, RemadeFiles
+from .render.text import blocks_text
 from .run_folder import RunFolder, write
-from .session import ShownAnswer
 
 CALL = "battery"
 ANSWER_S = 2.0
@@ -72,7 +69,7 @@ class MachineProfileRequest(StressorRequest):
             return {LIMITED: quota, BASELINE: None} if self.beside else {LIMITED: quota}
         return {BASELINE: None}
 
-    def run(self, run: ExperimentRun) -> MachineProfileResult:
+    def run(self, run: ExperimentRun) -> EndedExperiment:
         """Run what the log lacks of every stressor; write table and profiles."""
         quotas, battery, path = self.quotas, self.battery, run.folder.path / RUNS
         with self.opened(run, list(quotas.values()), self.ahead) as (bench, stress_ng, groups):
@@ -86,7 +83,9 @@ class MachineProfileRequest(StressorRequest):
         made = self.remade(run.folder)
         for name, file in made.tables.items():
             write(run.folder.path / name, file)
-        return MachineProfileResult(made.answer)
+        answer = made.answer
+        kept = f"Kept as {' and '.join(one['file'] for one in answer['profiles'])} in {answer['folder']}."
+        return EndedExperiment(answer, blocks_text((f"{answer['headline']}.", *answer["notes"], kept)))
 
     def remade(self, folder: RunFolder) -> RemadeFiles:
         """Make table, profiles and answer again."""
@@ -111,15 +110,3 @@ class MachineProfileRequest(StressorRequest):
     def _rows(self, folder: RunFolder) -> Sequence[Row]:
         rows = rows_in(folder.partial / f"{CALL}.jsonl")
         return [{**row, "repetition": row["pair"] // len(self.stressors)} for row in rows]
-
-
-class MachineProfileResult(NamedTuple):
-    """Profiles that were made."""
-
-    answer: Mapping[str, Any]
-
-    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
-        """All that was measured, and its words."""
-        answer = self.answer
-        kept = f"Kept as {' and '.join(one['file'] for one in answer['profiles'])} in {answer['folder']}."
-        return ShownAnswer(answer, blocks_text((f"{answer['headline']}.", *answer["notes"], kept)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
+from functools import partial
 from pathlib import Path
 
 from ..tools.amount import LONGEST, MOST
@@ -23,7 +24,6 @@ OURS = ("place", "allowed", "refused", "group", "exclusive", "short")
 
 
 def _whole(text: str) -> int:
-    """Read a whole number."""
     try:
         number = int(text)
     except ValueError:
@@ -34,7 +34,6 @@ def _whole(text: str) -> int:
 
 
 def _finite(text: str) -> float:
-    """Read a number."""
     try:
         number = float(text)
     except ValueError:
@@ -53,8 +52,10 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str, command: type[DeclaredCommand]) -> None:
         """Keep line breaks of descriptions and examples."""
+        # Given a width, argparse does not import shutil to find one.
+        formatter = partial(argparse.RawDescriptionHelpFormatter, max_help_position=28, width=columns() - 2)
         super().__init__(
-            prog=prog, description=description, epilog=command.EPILOG, allow_abbrev=False, formatter_class=_formatter
+            prog=prog, description=description, epilog=command.EPILOG, allow_abbrev=False, formatter_class=formatter
         )
         self.usage = f"{prog} {command.USAGE}" if command.USAGE else None
         self.register("type", int, _whole)
@@ -71,7 +72,8 @@ class Parser(argparse.ArgumentParser):
             for name in vars(owner).get("__annotations__", ()):
                 if name in declared and not (one := declared.pop(name)).metadata.get("place"):
                     self._add_option(one, vars(owner).get("GROUP", ""))
-        self._settings = [self._add_setting(flag) for flag in dict.fromkeys((*command.SETTINGS, *_voice(command)))]
+        voice = ("quiet",) if any(one.name == "verbose" for one in fields(command)) else ()
+        self._settings = [self._add_setting(flag) for flag in dict.fromkeys((*command.SETTINGS, *voice))]
         self._nargs = {flag: action.nargs for action in self.declared for flag in action.option_strings}
 
     def _add_place(self, one: Field[Any]) -> None:
@@ -136,13 +138,12 @@ class Parser(argparse.ArgumentParser):
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str], list[str] | None]:
         """Part options, words of ours, and the program; None where none is named."""
-        flags: list[str] = []
-        places: list[str] = []
-        at = 0
+        flags, places, at = list[str](), list[str](), 0
+        runs_program = any(one.name == "command" for one in fields(self.command))
         while at < len(words):
             word, rest = words[at], words[at + 1 :]
             if word == "--":
-                return (flags, places, rest) if self._runs_program() else (flags, [*places, *rest], None)
+                return (flags, places, rest) if runs_program else (flags, [*places, *rest], None)
             if word[:1] == "-" and word[1:2] and not word[1].isdigit():
                 taken = self._values(word, rest)
                 flags += [word, *rest[:taken]]
@@ -161,9 +162,6 @@ class Parser(argparse.ArgumentParser):
         if nargs == "*":
             return next((at for at, word in enumerate(rest) if word.startswith("-")), len(rest))
         return int(nargs is None)
-
-    def _runs_program(self) -> bool:
-        return any(one.name == "command" for one in fields(self.command))
 
     def _refuse_own(self, words: Sequence[str]) -> None:
         """Refuse --dry-run after the program: whoever writes it there wants nothing to be run, and it would be."""
@@ -184,12 +182,3 @@ class Parser(argparse.ArgumentParser):
 def parser_of(command: Subcommand) -> Parser:
     """Make the parser of a command."""
     return Parser(f"vgo-agent {command.name}", command.sentence, command.load())
-
-
-def _voice(command: type[DeclaredCommand]) -> tuple[str, ...]:
-    return ("quiet",) if any(one.name == "verbose" for one in fields(command)) else ()
-
-
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    # Given a width, argparse does not import shutil to find one.
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=columns() - 2)

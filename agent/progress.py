@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..tools.case import changes_system
-from ..tools.execution.progress import ProgressEvent, Remark, RunEnded, SettingRestored
+from ..tools.execution.row_log import ProgressEvent, Remark, RunEnded, SettingRestored
 from .consent import ENDED, answers_to, choices, recorded, typed, unanswered
 from .terminal import amount, printable, raw
 
@@ -96,11 +96,8 @@ def named(decision: Decision) -> str:
     return f"{decision.tool} {about}{batch}" if about else decision.tool
 
 
-class Say(Protocol):
-    """Writes a text and what ends it."""
-
-    def __call__(self, text: str, end: str) -> None:
-        """Write."""
+Say = Callable[[str, str], None]
+"""Writes a text and what ends it."""
 
 
 def ask(question: Mapping[str, Any], words: Sequence[str], read: Callable[[], str], say: Say) -> dict[str, Any]:
@@ -149,7 +146,6 @@ class Lines:
     """One line a decision and an end, and now and then one for the runs; also what a live view builds on."""
 
     def __init__(self, unit: str, quiet: bool = False, verbose: bool = False) -> None:
-        """Take the unit of outcomes, and how much to tell."""
         self.unit = unit
         self.quiet = quiet
         self.verbose = verbose

@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from ..knowledge.loader import Knowledge
 from ..tools.machine import Machine
-from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.record import Finished, Record, Store
-from ..tools.subject import Limits, Subject
+from ..tools.subject import NO_PLAN, Limits, Subject, TrialPlan
 from .transcript import Approval, Decision, Event, EventBody, LimitsChanged, RunStart, ToolEnd, ToolStart
 
 B = TypeVar("B", bound=EventBody)

@@ -13,20 +13,19 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..prompts.render import versions
-from ..tools.base import ToolError
 from ..tools.case import Case
-from ..tools.record import Record
+from ..tools.record import Record, ToolError
 from ..tools.registry import TOOLS
-from ..tools.subject import Limits
+from ..tools.subject import Limits, TrialPlan
+from .acting import Acting
 from .conduct import machine_of
 from .diagnosis import DiagnosisRequest
 from .experiment import ExperimentRequest
 from .graph import Loop
-from .live import call_tool, ended, mitigation_scope, promise_changed
+from .live import call_tool, ended
 from .model.chosen import ModelChoice
-from .model.facts import ModelFacts
+from .model.facts import ModelFacts, Retold
 from .model.language_model import LanguageModel
-from .model.retold import Retold
 from .planners import PLANNERS
 from .planners.base import Choice, Planner, View
 from .planners.llama import Llama
@@ -66,13 +65,14 @@ class RecordedPlanner:
 
 
 @dataclass(frozen=True)
-class ReplayExecutor:
+class ReplayExecutor(Acting):
     """Serves measurements from the record; runs everything else."""
 
     events: Sequence[Event]
     start: RunStart
     folder: RunFolder
     knowledge: Knowledge
+    plan: TrialPlan
 
     def act(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
         """Serve a measurement by its call, or run a pure tool."""
@@ -99,14 +99,6 @@ class ReplayExecutor:
     def asking(self) -> AbstractContextManager[None]:
         """Nobody is asked."""
         return nullcontext()
-
-    def scope(self, decision: Decision) -> str:
-        """Scope of the mitigation that a decision would apply."""
-        return mitigation_scope(decision, self.knowledge, self.start.plan)
-
-    def promise(self, decision: Decision) -> str:
-        """What the mitigation of a decision makes unreliable."""
-        return promise_changed(decision, self.knowledge)
 
     def question(self, decision: Decision) -> dict[str, Any]:
         """Name the call that was asked about."""
@@ -141,7 +133,7 @@ def replay(folder: RunFolder, without_model: bool = False) -> Report:
         return _differs(report, "the run did not reach its verdict; `vgo-agent resume` it first")
     knowledge = load_knowledge()
     again = start[0].model_copy(update={"knowledge": knowledge.digest, "schemas": schemas_digest()})
-    served = ReplayExecutor(events, again, folder, again.plan.known(knowledge))
+    served = ReplayExecutor(events, again, folder, again.plan.known(knowledge), again.plan)
     fresh = Transcript.in_memory()
     with _planning(start[0], events, folder, without_model) as (planner, note):
         try:
@@ -186,16 +178,8 @@ def _planning(
 def _wish(model: ModelFacts, folder: RunFolder) -> ModelChoice:
     """Ask as was asked: where the model was is in the request, how it was asked is in the transcript."""
     wish = read_request(folder.path, DiagnosisRequest).model or ModelChoice(spec=model.name)
-    return wish.model_copy(
-        update={
-            "context": model.context,
-            "threads": model.threads,
-            "temperature": model.temperature,
-            "seed": model.seed,
-            "decision_timeout_s": model.decision_timeout_s,
-            "think": model.think,
-        }
-    )
+    how = ("context", "threads", "temperature", "seed", "decision_timeout_s", "think")
+    return wish.model_copy(update={name: getattr(model, name) for name in how})
 
 
 def _same_file(then: ModelFacts, now: Planning) -> tuple[LanguageModel | None, str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..tools import durable
-from ..tools.execution.tree import end_tree
+from ..tools.execution.processes import end_tree
 from .began import started_at
 
 REQUEST, ANSWER = "experiment.json", "answer.json"
@@ -179,7 +179,6 @@ class ChildFile:
     """Keeps the process id of the run that is going on, at the cost of one small write into the page cache."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
 
     def __call__(self, pid: int) -> None:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protoc
 
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import Frozen
-from ..tools.execution.progress import SettingRestored
+from ..tools.execution.row_log import SettingRestored
 from ..tools.execution.spawn import Spawner
 from ..tools.mitigation.restore import restore
 from ..tools.subject import Subject

@@ -24,11 +24,7 @@ from ..tools.subject import LOCAL, Limits, OnFailure
 Origin = Literal["default", "file", "environment", "flag"]
 PREFIX = "VGO_AGENT_"
 NO_MODEL = "none"
-
-
-def _named_model(spec: str) -> str:
-    """Let a flag or a variable take back what the settings file says."""
-    return "" if spec == NO_MODEL else spec
+"""Lets a flag or a variable take back what the settings file says."""
 
 
 class UserSettings(Limits):
@@ -42,7 +38,7 @@ class UserSettings(Limits):
     on_failure: OnFailure = "count"
     planner: Literal["", "rules", "llama"] = ""
     """Empty: a language model where one is named, else the rules."""
-    model: Annotated[str, AfterValidator(_named_model)] = ""
+    model: Annotated[str, AfterValidator(lambda spec: "" if spec == NO_MODEL else spec)] = ""
     """A GGUF file, a name in the folder of models, the address of a server, or `shipped`; empty: none."""
     decision_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
     think: bool = False
@@ -85,7 +81,8 @@ def effective(flags: Mapping[str, Any]) -> tuple[UserSettings, dict[str, Origin]
     """Return the settings in force and where each comes from; of `flags`, those that are settings count."""
     given = dict(_from_file(config_file()))
     given |= _from_environment(os.environ)
-    given |= {key: SettingValue(flags[key], "flag", _flag(key)) for key in KEYS if key in flags}
+    spelt = {"layers": "--layer"} | {key: f"--{key.replace('_', '-')}" for key in KEYS if key != "layers"}
+    given |= {key: SettingValue(flags[key], "flag", spelt[key]) for key in KEYS if key in flags}
     try:
         settings = UserSettings.model_validate({key: source.value for key, source in given.items()})
     except ValidationError as error:
@@ -132,10 +129,6 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, SettingValue]
 def _meant(key: str) -> str:
     """Find the setting that a misspelt one is close to; empty when none is."""
     return next(iter(difflib.get_close_matches(key, KEYS, n=1, cutoff=0.75)), "")
-
-
-def _flag(key: str) -> str:
-    return "--layer" if key == "layers" else f"--{key.replace('_', '-')}"
 
 
 def _refusal(given: Mapping[str, SettingValue], error: ValidationError) -> VgoError:

@@ -13,7 +13,7 @@ FAR = 6.0
 """A value so many times as far from the p95 as the p95 is from the median is left outside the picture."""
 MOST_BEYOND = 0.05
 """Unless more than this share of the runs lies there, or more than one of few."""
-FEWEST = 8
+FEWEST_SHOWN = 8
 """Runs of which one may be far: of fewer, none is."""
 
 
@@ -44,7 +44,7 @@ def shown_range(values: FloatArray) -> Shown:
     reach = FAR * max(p95 - p50, p50 - p5)
     inside = values[(values >= p5 - reach) & (values <= p95 + reach)]
     beyond = values.size - inside.size
-    few = values.size >= FEWEST and beyond <= max(MOST_BEYOND * values.size, 1)
+    few = values.size >= FEWEST_SHOWN and beyond <= max(MOST_BEYOND * values.size, 1)
     if not (reach > 0 and few):
         return Shown(least, most, 0, 0, least, most)
     low, high = float(inside.min()), float(inside.max())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..tools.subject import Limits
 from .record import bodies
@@ -17,37 +17,24 @@ USER = "user"
 """Origin of a decision that the user took."""
 
 
-class Steering(Protocol):
-    """Asked before every decision."""
+class Steering:
+    """Asked before every decision; by itself, nobody steers."""
 
     def limits(self, decisions: int, now: Limits) -> Limits:
         """Give the limits from here on; `now` where nobody has changed them."""
-
-    def wish(self, view: View) -> Choice | None:
-        """Give the call that the user wants next; None: the planner chooses."""
-
-    def goes_on(self, decisions: int) -> bool:
-        """Tell whether the verdict after so many decisions was not the last: other limits were set after it."""
-
-
-class Unsteered:
-    """Nobody steers."""
-
-    def limits(self, decisions: int, now: Limits) -> Limits:
-        """Keep them."""
         return now
 
     def wish(self, view: View) -> Choice | None:
-        """Leave it to the planner."""
+        """Give the call that the user wants next; None: the planner chooses."""
         return None
 
     def goes_on(self, decisions: int) -> bool:
-        """End with the verdict."""
+        """Tell whether the verdict after so many decisions was not the last: other limits were set after it."""
         return False
 
 
 @dataclass(frozen=True)
-class GivenMore(Unsteered):
+class GivenMore(Steering):
     """Another budget, and further changes of a promise accepted, from the next step on."""
 
     budget_s: float | None
@@ -60,11 +47,10 @@ class GivenMore(Unsteered):
         return now.model_copy(update={"budget_s": self.budget_s or now.budget_s, "accept": accept})
 
 
-class Resteered:
+class Resteered(Steering):
     """Steers a replay as the user did."""
 
     def __init__(self, events: Sequence[Event]) -> None:
-        """Take the recorded run."""
         self._decisions = bodies(events, Decision)
         self._limits: dict[int, Limits] = {}
         taken = 0

@@ -13,16 +13,15 @@ import numpy as np
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import NOTHING_KNOWN
 from ..tools.amount import LONGEST
-from ..tools.base import Outcome, ToolError
 from ..tools.case import Case
 from ..tools.ending_signals import answers
 from ..tools.execution.bench import Bench
+from ..tools.execution.capture import SAID
 from ..tools.execution.expected import Deadline
 from ..tools.execution.row_log import rows_in
-from ..tools.execution.said import SAID
-from ..tools.execution.trial import try_once
+from ..tools.execution.way import try_once
 from ..tools.experiment.schedules import bare_runs
-from ..tools.record import NO_FILES, Contents, Finished, Record
+from ..tools.record import NO_FILES, Contents, Finished, Outcome, Record, ToolError
 from ..tools.run_table import LAYERS, RUNS, artefacts, read_layers
 from ..tools.statistics.ratio_test import FEWEST
 from ..tools.statistics.shape.describe import describe
@@ -34,10 +33,10 @@ from ..tools.tool import Tool
 from .clock import BudgetClock
 from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, carry_on, opened
 from .interface import Interface
+from .place import way_of
 from .record import FinishedRun
 from .run_folder import RunFolder
 from .transcript import Decision, ToolEnd
-from .trial_runs import way_of
 
 if TYPE_CHECKING:
     from .report.step import StepResult
@@ -47,8 +46,6 @@ NO_TIME = 1e-9
 """Seconds: a step that has any runs ends at once."""
 ANSWER_S = 1.0
 """Of the budget, for the answer after the last run."""
-
-
 LEAST = 3 * FEWEST // 2
 """Runs of a profile that is to be short: a third of them may be left out of a ledger."""
 ALONE: Mapping[str, Tool[Any, Any]] = {"measurement": MeasureTool(), "profile": ProfileTool()}

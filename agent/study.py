@@ -15,8 +15,8 @@ from ..tools.execution.series import Measuring
 from ..tools.experiment.conditions import AppliedConditions, Condition
 from ..tools.experiment.experiment import Experiment, carry_out
 from ..tools.experiment.schedules import Complete
+from ..tools.hosts import on_one_level
 from ..tools.machine import busy_words
-from ..tools.one_level import on_one_level
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
 from ..tools.run_table import RUNS

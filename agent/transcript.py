@@ -22,14 +22,11 @@ from ..knowledge.errors import VgoError
 from ..knowledge.files import first
 from ..knowledge.shape import Frozen, is_empty, is_none
 from ..tools.durable import sync, write
-from ..tools.plan import NO_PLAN, TrialPlan
-from ..tools.subject import Limits, Subject
+from ..tools.subject import NO_PLAN, Limits, Subject, TrialPlan
 from .model.facts import ModelFacts, Said
 
 GENESIS = "0" * 64
 FORMAT = 1
-
-
 Standing = Literal["", "grant process", "deny system"]
 """What an answer says of later questions: yes to what needs no system change, no to every system change."""
 
@@ -277,7 +274,7 @@ class Transcript:
                 _keep(self.path, line(event))
             kept = True
         finally:
-            if kept or (self.path is not None and _ends_with(self.path, line(event))):
+            if kept or (self.path and self.path.exists() and self.path.read_bytes().endswith(line(event))):
                 self.events.append(event)
         return event
 
@@ -301,10 +298,6 @@ def _keep(path: Path, text: bytes) -> None:
         raise VgoError(
             f"Cannot write {path} ({error.strerror}); free space there, then go on with `vgo-agent resume`."
         ) from error
-
-
-def _ends_with(path: Path, text: bytes) -> bool:
-    return path.exists() and path.read_bytes().endswith(text)
 
 
 def read(path: Path) -> list[Event]:

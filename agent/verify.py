@@ -34,7 +34,8 @@ def verify(folder: RunFolder) -> Report:
         events += read(folder.transcript)
         end = check_end(events, folder)
         artefacts = check_artefacts(events, folder)
-        check_outputs(end, folder)
+        for name, digest in end.outputs.items():
+            folder.checked(name, digest)
     except VgoError as error:
         return Report(False, len(events), 0, 0, events[-1].hash if events else "", "", str(error))
     return Report(True, len(events), artefacts, len(end.outputs), events[-1].hash, end.tip)
@@ -63,9 +64,3 @@ def check_artefacts(events: list[Event], folder: RunFolder) -> int:
         if path.name not in named:
             folder.get(path.name)
     return len(named)
-
-
-def check_outputs(end: RunEnd, folder: RunFolder) -> None:
-    """Compare the files made from the events with their hashes in the end record."""
-    for name, digest in end.outputs.items():
-        folder.checked(name, digest)

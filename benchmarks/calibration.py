@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from functools import cache, partial
@@ -32,12 +32,12 @@ from vgo_agent.tools.analysis.analysis import Analysis, AnalysisOptions
 from vgo_agent.tools.claim import Arms, Claim, claim
 from vgo_agent.tools.ledger.split import FEWEST_OF_ALL
 from vgo_agent.tools.recorded.recorded import Observations
-from vgo_agent.tools.statistics.association.clusters import FactorAssociation
-from vgo_agent.tools.statistics.association.columns import Columns
+from vgo_agent.tools.statistics.association.columns import Columns, FactorAssociation
 from vgo_agent.tools.statistics.association.factors import associate
 from vgo_agent.tools.statistics.association.mix import ALPHA, compare_mixes
 from vgo_agent.tools.statistics.comparison.description import describe_arms
 from vgo_agent.tools.statistics.labels.cut_search import parse
+from vgo_agent.tools.statistics.ratio_test import Measure
 from vgo_agent.tools.statistics.spread import log_sd_interval
 from vgo_agent.tools.statistics.values import FloatArray, IntArray
 
@@ -56,6 +56,7 @@ LAWS: dict[str, Law] = {
     "spiky": lambda rng, n: rng.normal(1, 0.02, n) + np.where(rng.random(n) < 0.1, rng.exponential(1, n), 0),
     "t3": lambda rng, n: rng.standard_t(3, n),
     "modes": lambda rng, n: rng.normal(1, 0.02, n) + 0.3 * (rng.random(n) < 0.3),
+    "rare": lambda rng, n: rng.normal(1, 0.01, n) + (rng.random(n) < 0.01),
 }
 WHOLE = ("normal", "lognormal", "bimodal", "spiky")
 """Laws of the whole pipeline; the others are of claims only."""
@@ -229,11 +230,13 @@ def spiky(share: float, rng: np.random.Generator, n: int) -> FloatArray:
     return rng.normal(1, 0.02, n) + np.where(rng.random(n) < share, rng.exponential(1, n), 0)
 
 
-def claimed(seed: int, change: Change, sizes: tuple[int, int], paired: bool, truth: float) -> tuple[bool, ...]:
-    """Level, coverage and power of a claim of the spread."""
+def claimed(
+    seed: int, change: Change, sizes: tuple[int, int], paired: bool, truth: float, measure: Measure = "spread"
+) -> tuple[bool, ...]:
+    """Level, coverage and power of a claim."""
     rng = np.random.default_rng(seed)
     before, same, other = LAWS[change.law](rng, sizes[0]), LAWS[change.law](rng, sizes[1]), change.other(rng, sizes[1])
-    null, found = (claim(Arms(before, arm, paired=paired), seed=seed) for arm in (same, other))
+    null, found = (claim(Arms(before, arm, paired=paired), measure, seed=seed) for arm in (same, other))
     assert isinstance(null, Claim) and isinstance(found, Claim)
     return (
         null.direction in ("less", "more"),
@@ -242,10 +245,17 @@ def claimed(seed: int, change: Change, sizes: tuple[int, int], paired: bool, tru
     )
 
 
-def true_spread(change: Change) -> float:
-    """Give the ratio of the mean absolute deviations from the median, from two million draws of each arm."""
+DISPERSIONS: Mapping[Measure, Callable[[FloatArray], float]] = {
+    "spread": lambda arm: float(np.abs(arm - np.median(arm)).mean()),
+    "sd": lambda arm: float(arm.std()),
+    "cv": lambda arm: float(arm.std() / arm.mean()),
+}
+
+
+def true_ratio(change: Change, measure: Measure = "spread") -> float:
+    """Give the ratio of a measure, from two million draws of each arm."""
     draws = LAWS[change.law](np.random.default_rng(0), MANY), change.other(np.random.default_rng(1), MANY)
-    before, after = (float(np.abs(arm - np.median(arm)).mean()) for arm in draws)
+    before, after = map(DISPERSIONS[measure], draws)
     return after / before
 
 
@@ -374,7 +384,7 @@ def claimings(bench: Bench) -> Iterator[Row]:
     """
     yield "law", "runs", "change", "false", "covered", "shown"
     for change in changes():
-        truth = true_spread(change)
+        truth = true_ratio(change)
         for sizes, paired in (
             ((20, 20), True),
             ((40, 40), True),
@@ -385,6 +395,25 @@ def claimings(bench: Bench) -> Iterator[Row]:
             cell = partial(claimed, change=change, sizes=sizes, paired=paired, truth=truth)
             runs = f"{sizes[0]} pairs" if paired else f"{sizes[0]} and {sizes[1]}"
             yield change.law, runs, change.name, *(shown(hits) for hits in zip(*bench.outcomes(cell), strict=True))
+
+
+def beside(bench: Bench) -> Iterator[Row]:
+    """Claims of the SD and of the CV, which stand beside that of the spread, in pairs.
+
+    False, covered and shown as above. Rare: one run in a hundred is 100 SD off. A CV says nothing of the law t3, whose
+    mean is 0.
+    """
+    yield "law", "pairs", *(f"{measure}, {what}" for measure in ("SD", "CV") for what in ("false", "covered", "shown"))
+    measures: tuple[Measure, ...] = ("sd", "cv")
+    for law in (name for name in LAWS if name != "t3"):
+        change = Change(law, "deviations x 0.66", partial(scaled, law, 0.66))
+        truths = [true_ratio(change, measure) for measure in measures]
+        for n in (20, 40, 100):
+            cells = [
+                partial(claimed, change=change, sizes=(n, n), paired=True, truth=truth, measure=measure)
+                for measure, truth in zip(measures, truths, strict=True)
+            ]
+            yield law, str(n), *(shown(hits) for cell in cells for hits in zip(*bench.outcomes(cell), strict=True))
 
 
 def powers(bench: Bench) -> Iterator[Row]:
@@ -485,6 +514,7 @@ PARTS: dict[str, tuple[str, Callable[[Bench], Iterator[Row]]]] = {
     "search": ("False causes when the cut is searched for", searches),
     "cure": ("False cures", cures),
     "claim": ("Claims", claimings),
+    "beside": ("Claims of the SD and the CV", beside),
     "power": ("Power", powers),
     "coverage": ("Coverage of intervals", coverages),
     "mix": ("Functions of slow and fast runs", mixes),

@@ -23,7 +23,7 @@ from shlex import join
 from rich.console import Console
 from rich.text import Text
 
-from vgo_agent.agent.chat.take_away import write_picture
+from vgo_agent.agent.chat.past_runs import write_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAT = str(Path(sys.executable).with_name("vgo-agent"))

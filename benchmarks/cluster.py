@@ -24,17 +24,15 @@ from distributed import Client, LocalCluster
 
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.series import Measuring
+from vgo_agent.tools.execution.series import OUTSIDE, Measuring
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.experiment.block import OUTSIDE
 from vgo_agent.tools.experiment.conditions import AppliedConditions
 from vgo_agent.tools.experiment.experiment import Experiment, carry_out
 from vgo_agent.tools.experiment.schedules import Repeat
-from vgo_agent.tools.fleet.bench import FleetBench
+from vgo_agent.tools.fleet.bench import FleetBench, fleet_bench
 from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.host import First, Host, HostAnswer, Order, Sight
 from vgo_agent.tools.fleet.link import BENCH, Link
-from vgo_agent.tools.fleet.ready import fleet_bench
 from vgo_agent.tools.fleet.where import Where
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.subject import Subject

@@ -12,8 +12,7 @@ import json
 import random
 from collections.abc import Iterator
 
-from vgo_agent.tools.execution.expected import MOST_SCREENED, Expected
-from vgo_agent.tools.execution.screen import Seen, broke
+from vgo_agent.tools.execution.expected import MOST_SCREENED, Expected, Seen, broke
 
 CHANGES, PAIRS = 12, 30
 RATES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)

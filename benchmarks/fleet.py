@@ -26,7 +26,7 @@ from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.host import HostAnswer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
 from vgo_agent.tools.recorded.recorded import Observations
-from vgo_agent.tools.statistics.fleet.odd import odd
+from vgo_agent.tools.statistics.fleet.levels import odd
 
 SLOW, ORDINARY, MARGIN = 0.05, 0.01, 0.02
 NODES, RUNS, WITHIN = (10, 100, 1000), (5, 10, 20, 40, 80), (0.03, 0.1)

@@ -45,7 +45,7 @@ WALL_S = 60.0
 CRASHED = 99
 HEAVY = (
     *("polars", "scipy.stats", "sklearn.tree", "sklearn.ensemble", "statsmodels.api", "matplotlib.pyplot"),
-    *("vgo_agent.agent.session", "vgo_agent.agent.graph", "vgo_agent.agent.report.analysis_files"),
+    *("vgo_agent.agent.session", "vgo_agent.agent.graph", "vgo_agent.agent.report.analysis"),
     *("vgo_agent.tools.analysis.analyse", "vgo_agent.tools.recorded.read", "vgo_agent.knowledge.index", "tomlkit"),
     *("vgo_agent.tools.surface.fitted", "vgo_agent.agent.chat.session", "vgo_agent.agent.sweep.conduct"),
     *("vgo_agent.tools.nodes.analyse", "vgo_agent.tools.mpi.analyse", "vgo_agent.evals.workloads.registry"),

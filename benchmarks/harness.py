@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -42,7 +42,7 @@ def arms(opened: ExitStack) -> dict[str, Arm]:
     """Return what is compared, by name."""
     spawner = opened.enter_context(Spawner())
     launch = Launch((PROGRAM,))
-    layer = load_layer("process")
+    layer = find_layer("process")
 
     def spawned(runs: int, timeout_s: float | None = None) -> float:
         started = time.perf_counter()

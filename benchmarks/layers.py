@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import Path
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.layers.loader import load_layer, load_layers, open_probe
+from vgo_agent.layers.loader import find_layer, load_layers, open_probe
 from vgo_agent.layers.probes.base import Probe, SpawnCommand
 from vgo_agent.layers.probes.perf_events import PerfEvents
 from vgo_agent.layers.schema import Column, Layer
@@ -130,8 +130,8 @@ def given(spawner: Spawner, layer: Layer) -> tuple[int, str]:
 
 def perf_arms() -> dict[str, Arm]:
     """Return our own counting and that of perf stat, of the same events."""
-    software = [column for column in load_layer("process").columns if column.name.startswith("perf.")]
-    points = [column for column in load_layer("tracepoints").columns if column.scope == "run"][:TRACEPOINTS]
+    software = [column for column in find_layer("process").columns if column.name.startswith("perf.")]
+    points = [column for column in find_layer("tracepoints").columns if column.scope == "run"][:TRACEPOINTS]
     if absent := missing_events(software + points):
         print(f"no comparison with perf stat: {absent}")
         return {}

@@ -19,8 +19,7 @@ from unittest.mock import patch
 from vgo_agent.evals.workloads.registry import missing, subject_of, surrounded, workloads
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.time_states import ON_CPU_KINDS, QUEUES, TimeState
-from vgo_agent.tools.ledger.ledger import MOST_RESIDUAL, ledger_of_split
-from vgo_agent.tools.ledger.of_recorded import split_recorded
+from vgo_agent.tools.ledger.ledger import MOST_RESIDUAL, ledger_of_split, split_recorded
 from vgo_agent.tools.ledger.shares import LEAST_MS
 from vgo_agent.tools.ledger.split import STACKS
 from vgo_agent.tools.recorded.read import read

@@ -18,13 +18,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.render.text import markdown_page
 from vgo_agent.agent.report.canvas import standalone
-from vgo_agent.agent.report.fleet_figures import picture
 from vgo_agent.agent.report.machine import document
+from vgo_agent.agent.report.strips import picture
 from vgo_agent.tools.document import illustrated
-from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.resolve import resolve
+from vgo_agent.tools.execution.launch import Launch, resolve
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine_profile.compare import MachineComparison, compare
 from vgo_agent.tools.machine_profile.form import Calibrated, Profile, Quota, read, read_applications

@@ -29,11 +29,9 @@ from random_gguf import BILLION_AND_A_HALF, write
 from vgo_agent.agent.answers.answer import TEMPLATES
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.model.chosen import SHIPPED, ModelChoice, model_choice, open_source
-from vgo_agent.agent.model.language_model import LanguageModel
-from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.planners.base import Choice, Planner, View
+from vgo_agent.agent.model.language_model import LanguageModel, ModelProcess
+from vgo_agent.agent.planners.base import Choice, Planner, Rules, View
 from vgo_agent.agent.planners.llama import ONLY, Llama
-from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.planning import asking, told_by
 from vgo_agent.agent.settings import UserSettings
 from vgo_agent.evals.contest.contestants import RandomLegal

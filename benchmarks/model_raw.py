@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from vgo_agent.agent.answers.answer import QuestionAnswer
-from vgo_agent.agent.answers.checker import objections, sentences
+from vgo_agent.agent.answers.answer import QuestionAnswer, objections, sentences
 from vgo_agent.agent.answers.fact import CitableFact
 from vgo_agent.agent.answers.speaker import Speaker
 from vgo_agent.agent.planners.base import View, menu
-from vgo_agent.tools.base import ToolError
+from vgo_agent.tools.record import ToolError
 from vgo_agent.tools.registry import TOOLS
 
 COMPACT = re.compile(r"[a-z_]+(?: (?:0|[1-9]\d*))*")

@@ -18,10 +18,9 @@ import yaml
 
 from vgo_agent.evals.recorded.draft import case_yaml, truth_of_workload, truth_yaml
 from vgo_agent.evals.recorded.folders import CASE, CASES, TRUTH
-from vgo_agent.evals.recorded.manifest import reseal
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.recorded.schema import CaseFile, Truth
-from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.evals.recorded.truth import read_truth, reseal
 from vgo_agent.evals.scores.effects import filled
 from vgo_agent.evals.workloads.registry import find, subject_of
 from vgo_agent.evals.workloads.workload import SHIELDS

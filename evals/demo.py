@@ -25,24 +25,17 @@ if TYPE_CHECKING:
 
 def opening(workload: Workload, steady: bool, budget_s: float, allow: str) -> str:
     """Say what goes on from here, for how long, and what it changes."""
-    changes = (
-        "Settings of this machine that it changes are put back."
-        if allow == "system"
-        else "No setting of this machine is changed."
-    )
+    put_back = "Settings of this machine that it changes are put back."
+    changes = put_back if allow == "system" else "No setting of this machine is changed."
+    found = find_spec("sklearn")  # an installer that compiles nothing leaves that to the first start
+    compiled = found is None or found.cached is None or Path(found.cached).exists()
     lines = (
         f"A demo: the diagnosis of a built-in program whose cause is known. {workload.name} {_what(workload, steady)}.",
         "It measures the program, looks for what goes with its slow runs, tries what may make them stop, and proves "
         f"what did. That takes half a minute on a quiet machine, at most {budget_s:.0f} s (--budget). {changes}",
-        *([] if _compiled() else ["This is the first start: Python compiles its libraries, some ten seconds more."]),
+        *([] if compiled else ["This is the first start: Python compiles its libraries, some ten seconds more."]),
     )
     return "\n".join(lines)
-
-
-def _compiled() -> bool:
-    """Tell whether Python has started the libraries before: an installer that compiles nothing leaves that to it."""
-    found = find_spec("sklearn")
-    return found is None or found.cached is None or Path(found.cached).exists()
 
 
 def _what(workload: Workload, steady: bool) -> str:
@@ -123,16 +116,13 @@ Without a name it takes the first workload of the list that shows its cause on t
             raise VgoError(f"{workload.name} cannot run on hosts: {refusal}.")
         subject = _subject(workload, settings, steady, self)
         if not settings.quiet:
-            print(
-                folded(opening(workload, steady, settings.budget_s, settings.allow)),
-                end="\n\n",
-                file=sys.stderr,
-                flush=True,
-            )
+            told = folded(opening(workload, steady, settings.budget_s, settings.allow))
+            print(told, end="\n\n", file=sys.stderr, flush=True)
         new = NewDiagnosis(asked_of(subject, settings), settings.out, workload.name)
-        told = settings.quiet or self.json
+        attended = sys.stdin.isatty() and sys.stdout.isatty()
+        tell_next = None if settings.quiet or self.json else lambda run: print(next_commands(run, typed(), attended))
         with surrounded(workload, steady):
-            return carry_out(new, settings, self, (lambda _: None) if told else _tell_next)
+            return carry_out(new, settings, self, tell_next or (lambda _: None))
 
     def _listed(self) -> int:
         from .workloads.registry import missing, workloads
@@ -141,10 +131,6 @@ Without a name it takes the first workload of the list that shows its cause on t
         rows = [(w.name, w.description, lacks[w.name] or "") for w in workloads()]
         listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in workloads()]
         return self.answer({"workloads": listed}, table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows))
-
-
-def _tell_next(run: Path) -> None:
-    print(next_commands(run, typed(), sys.stdin.isatty() and sys.stdout.isatty()))
 
 
 def chosen(name: str | None) -> Workload:
@@ -167,10 +153,6 @@ def _subject(workload: Workload, settings: UserSettings, steady: bool, command: 
     from ..agent.commands.subject import on_of
     from .workloads.registry import subject_of
 
-    kept = {
-        "timeout_s": settings.timeout_s,
-        "on_failure": settings.on_failure,
-        "on": on_of(command.on, settings),
-        "mixed": command.mixed,
-    }
-    return subject_of(workload, steady).model_copy(update=kept)
+    kept = {"timeout_s": settings.timeout_s, "on_failure": settings.on_failure}
+    where = {"on": on_of(command.on, settings), "mixed": command.mixed}
+    return subject_of(workload, steady).model_copy(update=kept | where)

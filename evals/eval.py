@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from ..agent.terminal import columns, printable
 from .refusals import GATED, LIMIT_S, SEEDS, OfEvaluation, folder_of, refuse, refuse_strangers, refuse_unknown
 
 if TYPE_CHECKING:
-    from .run import EvaluationPace
     from .scores.difference import Difference
     from .scores.evaluate import Tell
     from .scores.results import Results, ScoredAnswer
@@ -67,7 +67,7 @@ def _evaluate(command: OfEvaluation) -> int:
     refuse(command)
     refuse_unknown(command)
     from .recorded.recorded_case import given
-    from .run import registry
+    from .run import EvaluationPace, registry
     from .scores.difference import difference
     from .scores.evaluate import choose, evaluate, missed
     from .scores.results import read, write
@@ -77,7 +77,8 @@ def _evaluate(command: OfEvaluation) -> int:
     names = tuple(dict.fromkeys(command.planner or ([GATED] if command.gate else registry())))
     chosen = choose(folder_of(command), command.cases or "*", command.split)
     seeds = range(1, (command.seeds or SEEDS) + 1)
-    results = evaluate(chosen, names, seeds, _pace(command), _tell(command), given=everyone)
+    pace = EvaluationPace(command.jobs or len(os.sched_getaffinity(0)), command.limit or LIMIT_S, command.twice)
+    results = evaluate(chosen, names, seeds, pace, _tell(command), given=everyone)
     found = difference(before, results) if before else None
     if command.save:
         write(results.model_dump_json(indent=1) + "\n", command.save, "--save")
@@ -86,32 +87,14 @@ def _evaluate(command: OfEvaluation) -> int:
     _answer(command, results, found, misses)
     if results.stopped:
         return INTERRUPTED
-    others = _others(command, found)
-    for miss in (failures := [*_nobody(results), *((*misses, *others) if command.gate else ())]):
+    differ = found is not None and found.answers
+    others = [f"other answers than in {command.against}: {len(differ)}, see above."] if differ else []
+    nobody = "nobody could answer: the table says why."
+    if not results.cases:
+        nobody = "no case could be asked: mend what is said of each above."
+    for miss in (failures := [*(() if results.rows else (nobody,)), *((*misses, *others) if command.gate else ())]):
         print(f"vgo-agent: {miss}", file=sys.stderr)
     return 1 if failures else 0
-
-
-def _others(command: OfEvaluation, found: Difference | None) -> list[str]:
-    if found is None or not found.answers:
-        return []
-    return [f"other answers than in {command.against}: {len(found.answers)}, see above."]
-
-
-def _nobody(results: Results) -> list[str]:
-    if results.rows:
-        return []
-    if not results.cases:
-        return ["no case could be asked: mend what is said of each above."]
-    return ["nobody could answer: the table says why."]
-
-
-def _pace(command: OfEvaluation) -> EvaluationPace:
-    import os
-
-    from .run import EvaluationPace
-
-    return EvaluationPace(command.jobs or len(os.sched_getaffinity(0)), command.limit or LIMIT_S, command.twice)
 
 
 def _tell(command: OfEvaluation) -> Tell:

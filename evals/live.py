@@ -11,14 +11,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from ..agent.commands.alone import nobody, surveyed
 from ..agent.commands.chat import FRONT_DOOR
+from ..agent.commands.mitigation_arguments import nobody, surveyed
 from ..agent.commands.subject import on_of
 from ..agent.record import record_of
-from ..agent.render.markdown import markdown_page
-from ..agent.render.terminal import terminal_text
+from ..agent.render.text import markdown_page, terminal_text
 from ..agent.run_folder import RunFolder
 from ..agent.settings import effective
 from ..agent.terminal import printable
@@ -43,11 +42,8 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell gives it."""
 
 
-class LiveDiagnosis(NamedTuple):
-    """One diagnosis that is wanted."""
-
-    workload: Workload
-    steady: bool
+LiveDiagnosis = tuple[Workload, bool]
+"""One that is wanted, of a workload or of its steady twin."""
 
 
 def run_live(command: OfEvaluation) -> int:
@@ -69,7 +65,9 @@ def collected(rows: Iterator[R], total: int, what: str, command: OfEvaluation) -
     try:
         for row in rows:
             done.append(row)
-            tell(f"{len(done)}/{total}  {row.case}: {row.answer.verdict or row.why}", command)
+            if not command.quiet:
+                told = f"{len(done)}/{total}  {row.case}: {row.answer.verdict or row.why}"
+                print(printable(told), file=sys.stderr)
     except KeyboardInterrupt:
         if not done:
             raise
@@ -88,30 +86,25 @@ def give(results: LiveResults, document: Document, command: OfEvaluation) -> int
     return INTERRUPTED if results.stopped else 0
 
 
-def tell(words: str, command: OfEvaluation) -> None:
-    """Say how far it is, unless nothing is to be told."""
-    if not command.quiet:
-        print(printable(words), file=sys.stderr)
-
-
 def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
     for workload in [find(name) for name in names] or workloads():
-        yield LiveDiagnosis(workload, False)
+        yield workload, False
         if steady and has_twin(workload):
-            yield LiveDiagnosis(workload, True)
+            yield workload, True
 
 
 def _row(wish: LiveDiagnosis, command: OfEvaluation) -> LiveRow:
-    workload = wish.workload
+    workload, steady = wish
     if (reason := missing(workload)) is not None:
-        return skipped(workload, wish.steady, reason)
-    if command.on and (refusal := only_here(workload, wish.steady)):
-        return skipped(workload, wish.steady, refusal)
-    if workload.allow == "system" and command.allow != "system" and not wish.steady:
-        return skipped(workload, wish.steady, "what cures it changes the system; allow that with --allow system")
-    words = ["demo", workload.name, *passed_on(command), *(["--steady"] if wish.steady else [])]
+        return skipped(workload, steady, reason)
+    if command.on and (refusal := only_here(workload, steady)):
+        return skipped(workload, steady, refusal)
+    if workload.allow == "system" and command.allow != "system" and not steady:
+        return skipped(workload, steady, "what cures it changes the system; allow that with --allow system")
+    words = ["demo", workload.name, *passed_on(command), *(["--steady"] if steady else [])]
     said = answered(words, LIMIT_S if command.limit is None else command.limit)
-    return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
+    profiled = None if "error" in said else found_in(Path(said["run_dir"])).profiled
+    return judged(workload, steady, said, profiled.layers if profiled else ())
 
 
 def answered(words: Sequence[str], limit_s: float, folder: Path | None = None) -> dict[str, Any]:
@@ -143,12 +136,6 @@ def passed_on(command: OfEvaluation) -> list[str]:
     words += ["--mixed"] if command.mixed else []
     words += ["--quiet"] if command.quiet else []
     return words
-
-
-def _layers(run: Path) -> tuple[str, ...]:
-    """Read from a run which layers its last profile had on; none where it came to no profile."""
-    profiled = found_in(run).profiled
-    return profiled.layers if profiled else ()
 
 
 def found_in(run: Path) -> Findings:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..agent.commands.alone import nobody, surveyed
+from ..agent.commands.mitigation_arguments import nobody, surveyed
 from ..agent.settings import effective
 from ..knowledge.errors import VgoError
 from .contest.answer import ContestAnswer

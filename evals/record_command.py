@@ -46,17 +46,21 @@ off goes on with --resume. Of your own program, write what is right into truth.y
         key = _key(self)
         again = shlex.join(["vgo-agent", "eval", "record", "--resume", *where, key])
         if self.seal:
-            return _seal(self.parent / key, self)
+            from .recorded.truth import reseal
+
+            reseal(folder := self.parent / key)
+            return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), self)
         from ..agent.ending import goes_on_with
+        from ..knowledge.loader import load
         from .recorded.asking import truth_so_far
-        from .recorded.finish import finish
-        from .recorded.record import Minutely, record, recorder_of
+        from .recorded.draft import finish
+        from .recorded.record import Minutely, Recorder, record
 
         workshop = _workshop(self, key)
         asked = workshop.asked()
         lines = Minutely(asked.subject.unit, self.quiet, self.verbose)
         lines.say(f"{' '.join(asked.subject.command)}: recorded in {workshop.path}; cut off, it goes on with --resume")
-        recorder = recorder_of(workshop, truth_so_far(self.parent / key, asked, lines), lines)
+        recorder = Recorder(asked, workshop, truth_so_far(self.parent / key, asked, lines), lines, load())
         with goes_on_with(lambda: again):
             record(recorder)
         return _tell_left(finish(recorder, self.parent), self)
@@ -101,16 +105,9 @@ def _judged(folder: Path) -> tuple[str, ...]:
     return doubts(admitted(folder), read_truth(folder))
 
 
-def _seal(folder: Path, command: Answering) -> int:
-    from .recorded.manifest import reseal
-
-    reseal(folder)
-    return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), command)
-
-
 def _tell_left(folder: Path, command: Answering) -> int:
     """Say where the case stands, and what is left to do."""
-    from .recorded.manifest import sealing
+    from .recorded.truth import sealing
 
     try:
         found = _judged(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..agent.commands.options import Answering, OnHosts, option
 from ..knowledge.errors import VgoError
@@ -47,6 +47,13 @@ STRANGERS = {
 """Per kind of evaluation, the options of the others, and what to do instead."""
 
 
+def above(least: int, words: str, refused: str, **more: Any) -> Any:
+    """Ask for a number of at least 1, or for seconds above 0."""
+    if least:
+        return option(words, allowed=lambda said: said >= least, refused=f"{refused}; choose {least} or more", **more)
+    return option(words, metavar="S", allowed=lambda said: said > 0, refused=f"{refused}; choose more than 0", **more)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OfEvaluation(OnHosts, Answering):
     """What `eval` is asked."""
@@ -56,24 +63,11 @@ class OfEvaluation(OnHosts, Answering):
     )
     cases: str | None = option("which cases, by name (default all)", metavar="GLOB")
     split: str | None = option("only the cases of this split", choices=("train", "held-out"))
-    seeds: int | None = option(
-        f"seeds from 1 on (default {SEEDS})",
-        metavar="N",
-        allowed=lambda seeds: seeds >= 1,
-        refused="asks nothing; choose 1 or more",
-    )
+    seeds: int | None = above(1, f"seeds from 1 on (default {SEEDS})", "asks nothing", metavar="N")
     folder: Path | None = option("where the cases are (default those that come along)", metavar="DIR")
-    jobs: int | None = option(
-        "answers at a time (default one a CPU)",
-        metavar="N",
-        allowed=lambda jobs: jobs >= 1,
-        refused="lets nobody answer; choose 1 or more",
-    )
-    limit: float | None = option(
-        f"seconds for one answer, by the clock (default {LIMIT_S:g}; of a live one 3600)",
-        metavar="S",
-        allowed=lambda limit: limit > 0,
-        refused="leaves no time to answer; choose more than 0",
+    jobs: int | None = above(1, "answers at a time (default one a CPU)", "lets nobody answer", metavar="N")
+    limit: float | None = above(
+        0, f"seconds for one answer, by the clock (default {LIMIT_S:g}; of a live one 3600)", "leaves no time to answer"
     )
     twice: bool = option("answer each case again in another process, with its first seed, and compare", False)
     layer: tuple[str, ...] = option(
@@ -98,23 +92,17 @@ class OfEvaluation(OnHosts, Answering):
     )
     live: tuple[str, ...] | None = option("run workloads for real (default all)", nargs="*", metavar="NAME", group=LIVE)
     steady: bool = option("their steady twins too: nothing is to be found there", False, group=LIVE)
-    random: int | None = option(
-        "compose so many programs, diagnose each, and open its truth after that",
+    random: int | None = above(
+        *(1, "compose so many programs, diagnose each, and open its truth after that", "makes nothing"),
         metavar="N",
         group=RANDOM,
-        allowed=lambda number: number >= 1,
-        refused="makes nothing; choose 1 or more",
     )
     seed: str | None = option(
         "what they are drawn by (default 1); `commit`: the hash of what is judged", metavar="S", group=RANDOM
     )
     dry_run: bool = option("list what would be made, without the truth about it", False, group=RANDOM)
-    budget: float | None = option(
-        "seconds by the clock for each (default as in demo)",
-        metavar="S",
-        group=LIVE,
-        allowed=lambda budget: budget > 0,
-        refused="leaves no time for the program; choose more than 0",
+    budget: float | None = above(
+        0, "seconds by the clock for each (default as in demo)", "leaves no time for the program", group=LIVE
     )
 
 

@@ -293,10 +293,5 @@ def _row(task: EvaluationTask, answer: ContestAnswer, seconds: float, case: Reco
     except (VgoError, OSError, PolarsError) as error:
         scores = {"verdict": Score(value=None, reason=f"Not judged: {error}")}
     return ScoredAnswer(
-        contestant=task.contestant,
-        case=task.case.name,
-        seed=task.seed,
-        answer=answer,
-        scores=scores,
-        seconds=seconds,
+        contestant=task.contestant, case=task.case.name, seed=task.seed, answer=answer, scores=scores, seconds=seconds
     )

@@ -33,7 +33,8 @@ class Lexicon:
                 self._holders[word][key] = often * (K1 + 1) / (often + share)
         groups = {key: whole(key) for key in counts}
         size = len(set(groups.values()))
-        self._rarity = {word: _rarity(len({groups[key] for key in held}), size) for word, held in self._holders.items()}
+        wholes = {word: len({groups[key] for key in held}) for word, held in self._holders.items()}
+        self._rarity = {word: math.log(1 + (size - held + 0.5) / (held + 0.5)) for word, held in wholes.items()}
 
     def rank(self, question: str) -> list[str]:
         """Order the keys of the texts that share a word with the question, best first; ties by key."""
@@ -53,22 +54,14 @@ def words(text: str) -> list[str]:
     return [_stem(word) for word in found if word not in STOP]
 
 
-def _rarity(holders: int, size: int) -> float:
-    return math.log(1 + (size - holders + 0.5) / (holders + 0.5))
-
-
 def _stem(word: str) -> str:
     for ending in ("ings", "ing", "ies", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             root = word[: -len(ending)]
-            return _undoubled(root) if ending in ("ings", "ing", "ed") else root
+            # These double a consonant, `pin` to `pinned` (Porter, step 1b); `add` had it before.
+            doubling = ending in ("ings", "ing", "ed") and len(root) > 3 and root[-1] == root[-2]
+            return root[:-1] if doubling and root[-1] not in KEPT else root
     return word
-
-
-def _undoubled(root: str) -> str:
-    """Undo the consonant that the ending doubled, `pinn` to `pin` (Porter, step 1b); `add` had it before."""
-    doubled = len(root) > 3 and root[-1] == root[-2] and root[-1] not in KEPT
-    return root[:-1] if doubled else root
 
 
 class Ranking(NamedTuple):

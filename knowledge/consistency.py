@@ -21,7 +21,7 @@ def problems(factors: Mapping[str, KnownFactor], mitigations: Mapping[str, Mitig
     for factor in factors.values():
         found += (f"factors/{factor.key}.yaml: {text}" for text in _of_factor(factor, factors, mitigations))
     for mitigation in mitigations.values():
-        found += (f"mitigations/{mitigation.key}.yaml: {text}" for text in _of_mitigation(mitigation))
+        found += (f"mitigations/{mitigation.key}.yaml: {text}" for text in problems_of(mitigation))
         found += (f"mitigations/{mitigation.key}.yaml: {text}" for text in _states(mitigation, factors.values()))
     named = {key for factor in factors.values() for key in factor.mitigations}
     found += (
@@ -84,12 +84,8 @@ def _states(mitigation: Mitigation, factors: Iterable[KnownFactor]) -> Iterator[
             yield f"acts_on names {state}, and no factor of it does. Add it to one of {known[0].key}, or take it out."
 
 
-def problems_of(mitigation: Mitigation) -> list[str]:
+def problems_of(mitigation: Mitigation) -> Iterator[str]:
     """List what is inconsistent in one mitigation, whoever names it."""
-    return list(_of_mitigation(mitigation))
-
-
-def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
     yield from _parameters(mitigation)
     if mitigation.apply is None:
         if not mitigation.steps:

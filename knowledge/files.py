@@ -1,11 +1,13 @@
-"""Read one YAML file into its model; what is wrong in it is said with file, line and cure."""
+"""Read one YAML file, or one into its model; what is wrong in it is said with file, line and cure."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -138,6 +140,80 @@ def _depth(text: str) -> int:
     return deepest
 
 
+DocumentPath = tuple[int | str, ...]
+"""Steps from the top of a YAML file to a value in it."""
+
+
+@dataclass(frozen=True)
+class YamlDocument:
+    """One YAML file."""
+
+    path: Path
+    text: str
+    content: Any
+
+    @cached_property
+    def node(self) -> yaml.Node | None:
+        """The tree with its lines, parsed where it is asked for."""
+        return yaml.compose(self.text, Loader=yaml.CSafeLoader)
+
+    def sentence(self, problem: Problem) -> str:
+        """Say one problem."""
+        return f"{self.path}, line {line_of(self.node, problem.place)}: {problem}."
+
+
+def read_document(path: Path) -> YamlDocument:
+    """Read one file; raise VgoError for what is no YAML."""
+    try:
+        text = regular(path).read_text(encoding="utf-8")
+        return YamlDocument(path, text, parsed_yaml(text))
+    except OSError as error:
+        raise VgoError(f"{path}: cannot be read ({error.strerror}): name another file, or restore it.") from error
+    except UnicodeDecodeError as error:
+        raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}): name another file, or restore it.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        what = getattr(error, "problem", None) or error
+        cure = "put the text after the key in quotes" if "mapping values" in str(what) else "mend the YAML there"
+        line = f", line {mark.line + 1}" if mark else ""
+        raise VgoError(f"{path}{line}: not YAML ({what}): {cure}.") from error
+
+
+def wrong(error: ValidationError, shape_at: Callable[[DocumentPath], type[BaseModel]]) -> Iterator[Problem]:
+    """Name unknown keys first: a misspelt key is both unknown and missing."""
+    for one in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden"):
+        keys = (field.alias or name for name, field in shape_at(one["loc"]).model_fields.items())
+        unknown = f"is not a known key; use one of these: {', '.join(keys)}"
+        yield Problem(one["loc"], unknown if one["type"] == "extra_forbidden" else words(one))
+
+
+def twice(node: yaml.Node | None, place: DocumentPath = ()) -> Iterator[Problem]:
+    """Find keys that stand twice: YAML silently keeps the last."""
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                yield Problem((*place, key.value), "the key stands twice; keep one")
+            seen.add(key.value)
+            yield from twice(value, (*place, key.value))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from twice(value, (*place, index))
+
+
+def last_holding(documents: Sequence[YamlDocument], place: DocumentPath) -> YamlDocument:
+    """Return the last file that has a value at a place, else the last of all: what comes later replaces."""
+
+    def holds(value: Any) -> bool:
+        for step in place:
+            if not isinstance(value, Mapping) or step not in value:
+                return False
+            value = value[step]
+        return True
+
+    return next((one for one in reversed(documents) if holds(one.content)), documents[-1])
+
+
 M = TypeVar("M", bound=BaseModel)
 E = TypeVar("E", bound=Entry)
 
@@ -146,27 +222,20 @@ def read_entry(path: Path, model: type[E]) -> E:
     """Read an entry of the knowledge base, whose key is the name of its file."""
     entry = read_model(path, model)
     if entry.key != path.stem:
-        line = _line(path.read_text(encoding="utf-8"), ["key"])
+        line = line_of(read_document(path).node, ["key"])
         raise VgoError(f"{path}, line {line}: its key is {entry.key}. Give file and key the same name.")
     return entry
 
 
 def read_model(path: Path, model: type[M]) -> M:
     """Parse and validate any YAML file, which JSON is too; raise VgoError naming the line."""
+    document = read_document(path)
     try:
-        text = regular(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}). Name another file, or restore it.") from error
-    try:
-        return model.model_validate(parsed_yaml(text))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        raise VgoError(f"{path}, line {line}: not YAML ({error.problem}). Correct that line.") from error
-    except yaml.YAMLError as error:
-        raise VgoError(f"{path}: not YAML ({error}). Mend what it names.") from error
+        return model.model_validate(document.content)
     except ValidationError as error:
-        raise VgoError(_explain(path, text, error, model)) from error
+        place, what = first(error)
+        known = f" (known at the top are: {', '.join(model.model_fields)})" if "not a known key" in what else ""
+        raise VgoError(document.sentence(Problem(place, f"{what}{known}"))) from error
 
 
 def duplicate_keys(path: Path, within: str = "") -> list[str]:
@@ -180,22 +249,18 @@ def duplicate_keys(path: Path, within: str = "") -> list[str]:
     return sorted({key for key in keys if keys.count(key) > 1})
 
 
-def _explain(path: Path, text: str, error: ValidationError, model: type[BaseModel]) -> str:
-    wrong = first(error)
-    known = f" (known at the top are: {', '.join(model.model_fields)})" if "not a known key" in wrong.what else ""
-    return f"{path}, line {_line(text, wrong.place)}: {wrong}{known}."
+def line_of(node: yaml.Node | None, place: Sequence[int | str]) -> int:
+    """Give the line, from 1, of a key or an entry of a list, or of the nearest thing around it that the file has.
 
-
-def _line(text: str, place: Sequence[int | str]) -> int:
-    """Follow a validation error's path down the YAML nodes as far as it goes; lines count from 1."""
-    node = yaml.compose(text, Loader=yaml.CSafeLoader)
-    line = 1
+    Of a key that stands twice the last counts.
+    """
+    line = node.start_mark.line + 1 if node else 1
     for part in place:
         if isinstance(node, yaml.MappingNode):
-            found = [(key, value) for key, value in node.value if key.value == part]
-            if not found:
+            found = next((pair for pair in reversed(node.value) if pair[0].value == part), None)
+            if found is None:
                 break
-            line, node = found[0][0].start_mark.line + 1, found[0][1]
+            line, node = found[0].start_mark.line + 1, found[1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1

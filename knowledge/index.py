@@ -25,8 +25,7 @@ from platformdirs import user_cache_path
 from .bm25 import Lexicon, Ranking, fused, words
 from .errors import VgoError
 from .loader import HERE, Knowledge, load
-from .named import called, meant, mentioned
-from .passages import KnowledgePassage, by_thought, entry_of, passages, searchable
+from .passages import KnowledgePassage, by_thought, called, entry_of, meant, mentioned, passages, searchable
 from .vectors import CharacterVectors, Floats, GgufVectors
 
 COLLECTION = "knowledge"

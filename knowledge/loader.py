@@ -13,9 +13,7 @@ from .consistency import problems
 from .errors import VgoError
 from .files import duplicate_keys, read_entry
 from .schema import KnownFactor, Mitigation
-from .states import FILE as STATES
-from .states import KnownState, read_states, state_problems
-from .terms import term_problems, wording_problems
+from .terms import STATES, KnownState, read_states, state_problems, term_problems, wording_problems
 from .time_states import TimeState
 
 HERE = Path(__file__).parent
@@ -85,7 +83,8 @@ def check(folder: Path = HERE) -> list[str]:
                 found.append(str(error))
                 continue
             found += [f"{path}: the key {key} stands twice. Keep one." for key in duplicate_keys(path)]
-    found += [f"{path}: has no heading. Begin it with `# title`." for path in notes(folder) if not _headed(path)]
+    headless = (path for path in notes(folder) if not path.read_text(encoding="utf-8").startswith("# "))
+    found += [f"{path}: has no heading. Begin it with `# title`." for path in headless]
     if found:  # references between entries mean little while entries are missing
         return found
     known = load(folder)
@@ -116,7 +115,3 @@ def _files(folder: Path, kind: str) -> list[Path]:
     if not found:
         raise VgoError(f"{folder / kind}: no YAML file is there. Install vgo-agent again.")
     return found
-
-
-def _headed(path: Path) -> bool:
-    return path.read_text(encoding="utf-8").startswith("# ")

@@ -60,11 +60,18 @@ class LedgerMark(Frozen):
     """Slow runs have as many episodes as fast ones: each lasts longer."""
     threads: bool = False
     """In most runs several threads of one process had a CPU."""
+    same_work: bool = False
+    """It is no consequence of the program's tasks, no more of them, having been on CPUs for longer."""
 
     @property
     def criteria(self) -> int:
         """How much is asked for beside the state: the mark that asks for more says more."""
         return sum(bool(value) for name, value in self if name != "states")
+
+    @property
+    def breadth(self) -> float:
+        """The longest of the lengths that are asked for over the shortest: the narrower says more."""
+        return self.timer_ms[1] / self.timer_ms[0] if self.timer_ms else 1.0
 
 
 class SignalPosition(NamedTuple):

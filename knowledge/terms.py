@@ -1,22 +1,26 @@
-"""What the words of a report mean: `terms.yaml`, one definition a term, with the source of a formula."""
+"""What words mean, for people: those of a report, the states of a run's time, and what people say of an entry.
+
+`terms.yaml` has one definition a term, with the source of a formula; `states.yaml` one entry for each `TimeState`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
-import yaml
-from pydantic import Field, RootModel, StringConstraints, TypeAdapter, ValidationError
+from pydantic import Field, RootModel, StringConstraints
 
 from .errors import VgoError
-from .files import read_model
-from .schema import Citation
+from .files import Problem, read_document, read_model, twice
+from .schema import Citation, DescribedEntry
 from .shape import Frozen, Key
+from .time_states import TimeState
 
-FILE = "terms.yaml"
+TERMS = "terms.yaml"
 
 
 class Term(Frozen):
@@ -31,15 +35,11 @@ class Term(Frozen):
     references: tuple[Citation, ...] = ()
 
 
-class Terms(RootModel[tuple[Term, ...]]):
-    """All of them, as they stand in the file."""
-
-
 @lru_cache(maxsize=2)
 def read_terms(folder: Path) -> tuple[Term, ...]:
     """Give all terms; none where there is no file. VgoError when it is broken."""
-    path = folder / FILE
-    return read_model(path, Terms).root if path.exists() else ()
+    path = folder / TERMS
+    return read_model(path, RootModel[tuple[Term, ...]]).root if path.exists() else ()
 
 
 def term_problems(folder: Path, taken: Collection[str] = ()) -> list[str]:
@@ -49,7 +49,7 @@ def term_problems(folder: Path, taken: Collection[str] = ()) -> list[str]:
         terms = read_terms(folder)
     except VgoError as error:
         return [str(error)]
-    return [f"{folder / FILE}: {text}" for text in (*_each(terms), *_names(terms, taken))]
+    return [f"{folder / TERMS}: {text}" for text in (*_each(terms), *_names(terms, taken))]
 
 
 def spelt(name: str) -> str:
@@ -83,61 +83,83 @@ def _names(terms: tuple[Term, ...], taken: Collection[str]) -> Iterator[str]:
 
 
 Thought = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1)]
-SHAPE = TypeAdapter(dict[str, Annotated[list[Thought], Field(min_length=1)]])
-WORDING_FILE = "wording.yaml"
+Wording = RootModel[dict[str, Annotated[list[Thought], Field(min_length=1)]]]
+WORDING = "wording.yaml"
 
 
 def read_wording(folder: Path, identities: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Give the thoughts by the identity of the entry; none where there is no file. VgoError when it is broken."""
-    path = folder / WORDING_FILE
+    path = folder / WORDING
     if not path.exists():
         return {}
-    said, _ = _read(path)
     entries = {identity.partition(":")[2]: identity for identity in sorted(identities, reverse=True)}
     for problem in wording_problems(folder, entries):
         raise VgoError(problem)
-    return {entries[key]: tuple(thoughts) for key, thoughts in said.items()}
+    return {entries[key]: tuple(thoughts) for key, thoughts in read_model(path, Wording).root.items()}
 
 
 def wording_problems(folder: Path, keys: Collection[str]) -> list[str]:
     """List what is wrong with the file, one sentence each; `keys` are those of all factors and mitigations."""
-    path = folder / WORDING_FILE
+    path = folder / WORDING
     if not path.exists():
         return []
     try:
-        said, lines = _read(path)
+        said, document = read_model(path, Wording).root, read_document(path)
     except VgoError as error:
         return [str(error)]
-    unknown = [
-        f"{path}, line {line}: {key} is neither a factor nor a mitigation. Correct the key or remove it."
-        for line, key in lines
-        if key not in keys
-    ]
-    first = {key: line for line, key in reversed(lines)}
-    twice = [
-        f"{path}, line {line}: {key} stands in line {first[key]} already. Keep one."
-        for line, key in lines
-        if line > first[key]
-    ]
-    again = [
-        f"{path}, line {first[key]}: {key} says twice: {thought}. Keep one."
+    cure = "is neither a factor nor a mitigation; correct the key or remove it"
+    unknown = (Problem((key,), cure) for key in said if key not in keys)
+    again = (
+        Problem((key,), f"says twice: {thought}; keep one")
         for key, thoughts in said.items()
         for thought in sorted({thought for thought in thoughts if thoughts.count(thought) > 1})
-    ]
-    return [*unknown, *twice, *again]
+    )
+    return [document.sentence(problem) for problem in (*unknown, *twice(document.node), *again)]
 
 
-def _read(path: Path) -> tuple[dict[str, list[str]], list[tuple[int, str]]]:
-    """Give the thoughts by key, and each key with its line, from 1."""
+HERE = Path(__file__).parent
+STATES = "states.yaml"
+
+
+class KnownState(DescribedEntry):
+    """A state of the time of a run."""
+
+    key: TimeState
+    measured: str
+    """How the ledger tells it."""
+    next: str = ""
+    """What to look at where slow runs spend more in it."""
+    aliases: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+    """Columns of other layers that show it, or a sum that it is a part of."""
+
+
+@lru_cache(maxsize=2)
+def read_states(folder: Path = HERE) -> Mapping[str, KnownState]:
+    """Give all states by key; none where there is no file. VgoError when it is broken."""
+    path = folder / STATES
+    found = read_model(path, RootModel[tuple[KnownState, ...]]).root if path.exists() else ()
+    return MappingProxyType({one.key.value: one for one in found})
+
+
+def state_words(state: str) -> str:
+    """Name a state as it stands after a number of milliseconds: `asleep by a timer`."""
+    name = read_states()[state].name
+    return f"{name[:1].lower()}{name[1:]}"
+
+
+def state_problems(folder: Path, taken: Collection[str]) -> list[str]:
+    """List what is wrong with the file, one sentence each; `taken` are the keys of factors and mitigations."""
+    read_states.cache_clear()
     try:
-        text = path.read_text(encoding="utf-8")
-        said = SHAPE.validate_python(yaml.load(text, Loader=yaml.CSafeLoader))
-        root = yaml.compose(text, Loader=yaml.CSafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise VgoError(f"{path}: cannot be read ({' '.join(str(error).split())}). Restore the file.") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise VgoError(f"{path}: {where}: {first['msg']}. Write `key:` and below it a list of texts.") from error
-    pairs = root.value if isinstance(root, yaml.MappingNode) else []
-    return said, [(key.start_mark.line + 1, key.value) for key, _ in pairs]
+        return [f"{folder / STATES}: {text}" for text in _of_states(read_states(folder), taken)]
+    except VgoError as error:
+        return [str(error)]
+
+
+def _of_states(states: Mapping[str, KnownState], taken: Collection[str]) -> Iterator[str]:
+    for state in TimeState:
+        if state.value not in states:
+            yield f"the state {state.value} is missing. Add it: name, description, measured, next."
+        if state.value in taken:
+            yield f"{state.value} is the key of a factor or mitigation as well. Rename one."

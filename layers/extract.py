@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LIMIT_S = 10.0
 """A shell filter that takes longer, or a regex that takes more CPU time, gives nothing and is not tried again."""
+TEXTS = {"output": "standard output", "error": "standard error", "both": "output and errors", "file": "file ($FILE)"}
 DELIMITERS = ",;\t|"
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
@@ -115,7 +116,7 @@ class Collector:
             )
         runs = f"{self._runs} runs" if self._runs > 1 else "1 run"
         return (
-            f"its {way(extract)} in {place} found nothing for it in the {where(extract)} of {runs}: "
+            f"its {way(extract)} in {place} found nothing for it in the {TEXTS[extract.text]} of {runs}: "
             f"{'correct it, or ' if self._own else ''}see whether the program or the wrapper prints it"
         )
 
@@ -127,16 +128,6 @@ def way(extract: Extract) -> str:
     if extract.json_path is not None:
         return f"JSONPath '{extract.json_path}'"
     return f"CSV column '{extract.csv}'" if extract.csv is not None else f"shell filter '{extract.shell}'"
-
-
-def where(extract: Extract) -> str:
-    """Name the text that is searched."""
-    return {
-        "output": "standard output",
-        "error": "standard error",
-        "both": "output and errors",
-        "file": "file ($FILE)",
-    }[extract.text]
 
 
 def cells(column: Column, extract: Extract, text: str, finds: Iterable[Found]) -> dict[str, Value]:
@@ -163,15 +154,10 @@ def finds(column: Column, extract: Extract, text: str) -> Iterable[Found]:
     if extract.csv is not None:
         return by_csv(extract.csv, extract.where, extract.key, text)
     if "*" in column.name:
-        return (found for line in text.splitlines() if (found := pair(line)))
+        pairs = (line.split(None, 1) for line in text.splitlines())
+        return ((pair[0].removesuffix(":"), pair[1]) for pair in pairs if len(pair) == 2)
     lines = text.splitlines() if column.type == "text" else text.split()
     return [("", line) for line in lines if line.strip()]
-
-
-def pair(line: str) -> Found | None:
-    """Read a name and a value from one line."""
-    words = line.split(None, 1)
-    return (words[0].removesuffix(":"), words[1]) if len(words) == 2 else None
 
 
 def reduced(column: Column, extract: Extract, raw: list[Any]) -> Value | None:
@@ -284,13 +270,8 @@ def run_filter(script: str, text: str, environment: Mapping[str, str], limit_s: 
     except subprocess.TimeoutExpired as expired:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
-        reap_group(child.pid)
+        with suppress(ChildProcessError):  # the process that inherits the orphans of runs inherits its children too
+            while True:
+                os.waitpid(-child.pid, 0)
         raise TooLong from expired
     return output.decode(errors="replace") if child.returncode == 0 else ""
-
-
-def reap_group(group: int) -> None:
-    """Reap what a killed filter had started: the process that inherits the orphans of runs inherits these too."""
-    with suppress(ChildProcessError):
-        while True:
-            os.waitpid(-group, 0)

@@ -15,8 +15,7 @@ from ..knowledge.errors import VgoError
 from .loader import FOLDER, LAUNCHERS, files, find_layer, split, user_folder
 from .probes.base import SpawnCommand
 from .schema import Column, Layer, Value
-from .words import Words, spelt
-from .wrapper import answer, missing, one_line, refusal
+from .wrapper import Words, answer, missing, one_line, refusal, spelt
 
 HOST = Column(
     name="host", description="Machines that the program ran on, joined by +.", unit="", type="text", role="setting"
@@ -43,7 +42,7 @@ def open_launcher(spec: str, environment: Mapping[str, str] = os.environ) -> Lau
 
 def find_launcher(spec: str) -> Layer:
     """Read a launcher; nothing is asked of the machine."""
-    name = split(spec).where
+    name, _ = split(spec)
     known = sorted(path.stem for folder in (FOLDER, user_folder()) for path in files(folder / LAUNCHERS))
     if "/" not in name and name not in known and not name.endswith((".yaml", ".yml")):
         raise VgoError(f"There is no launcher {name}: name one of these: {', '.join(known)}, or the file of yours.")

@@ -5,39 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from platformdirs import user_config_path
 
 from ..knowledge.bm25 import did_you_mean, near_names
 from ..knowledge.errors import VgoError
-from ..knowledge.files import Problem
+from ..knowledge.files import Problem, read_document
 from ..knowledge.shape import overlap
-from .document import read_document
 from .probes.base import Parts, Probe
-from .probes.block import BlockProbe
 from .probes.bpf import BpfProbe
-from .probes.calls import open_calls
 from .probes.cgroup import open_cgroup
+from .probes.devices import BlockProbe, NetworkProbe
 from .probes.frequency import FrequencyProbe
 from .probes.gpu import GpuProbe
 from .probes.interference import InterferenceProbe
 from .probes.ledger import LedgerProbe
-from .probes.memory import open_memory
+from .probes.memory import open_memory, open_numa
 from .probes.mpi import MpiProbe
-from .probes.network import NetworkProbe
 from .probes.nsys import NsysProbe
-from .probes.numa import open_numa
 from .probes.osnoise import OsnoiseProbe
 from .probes.perf_events import open_perf
-from .probes.process import open_process
-from .probes.running import ThreadsProbe
+from .probes.process import ThreadsProbe, open_process
 from .probes.taskstats import Delays
 from .probes.thermal import ThermalProbe
-from .reading import read_all, read_layer
+from .probes.uprobes import open_calls
+from .reading import read_all, read_layer, refuse_untrusted, shipped
 from .schema import Layer
 from .sharp import files_of
-from .trust import refuse_untrusted, shipped
 from .wrapper import WrapperProbe
 
 FOLDER = Path(__file__).parent
@@ -68,14 +63,6 @@ SPEC = re.compile(r"(?P<where>.*?\.ya?ml|[^:/]*)(?::(?P<given>.*))?", re.DOTALL)
 PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 
 
-class Spec(NamedTuple):
-    """What a user wrote, taken apart."""
-
-    where: str
-    """A name or the path of a YAML file."""
-    given: dict[str, str]
-
-
 def user_folder() -> Path:
     """Where a user's own layers lie, and in launchers/ below it the launchers."""
     return user_config_path("vgo-agent") / "layers"
@@ -98,7 +85,9 @@ def read_spec(spec: str, folder: Path = FOLDER) -> tuple[Path, Layer]:
     path = locate(where, folder)
     layer = read_layer(path, given.pop("backend", ""))
     if not belongs(path, folder):
-        known_probe(layer, path)
+        if layer.probe and layer.probe not in PROBES:
+            what = f"there is no built-in probe {layer.probe}; name one of {', '.join(PROBES)}"
+            raise VgoError(read_document(path).sentence(Problem(("probe",), what)))
         layer = beside_others(layer, path, folder)
     return path, with_parameters(layer, given)
 
@@ -106,11 +95,6 @@ def read_spec(spec: str, folder: Path = FOLDER) -> tuple[Path, Layer]:
 def belongs(path: Path, folder: Path) -> bool:
     """Tell whether a file ships, or is one of the folder that stands in for those."""
     return shipped(path) or path.resolve().is_relative_to(folder.resolve())
-
-
-def load_layer(name: str, folder: Path = FOLDER) -> Layer:
-    """Read one layer by its key."""
-    return find_layer(name, folder)
 
 
 def load_layers(folder: Path = FOLDER) -> dict[str, Layer]:
@@ -177,8 +161,8 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.yaml"))
 
 
-def split(spec: str) -> Spec:
-    """Take a spec apart; raise VgoError where its end is no `key=value` list."""
+def split(spec: str) -> tuple[str, dict[str, str]]:
+    """Take apart a name, or the path of a YAML file, and what is given; VgoError where that is no `key=value` list."""
     match = SPEC.fullmatch(spec)
     if match is None or not match["where"]:
         raise VgoError(
@@ -194,7 +178,7 @@ def split(spec: str) -> Spec:
             given[last] += f",{part}"
         else:
             raise VgoError(f"{spec!r} has {part!r} where key=value belongs: write {match['where']}:key=value.")
-    return Spec(match["where"], given)
+    return match["where"], given
 
 
 def locate(where: str, folder: Path) -> Path:
@@ -234,13 +218,6 @@ def beside_others(layer: Layer, path: Path, folder: Path) -> Layer:
     index = next(index for index, column in enumerate(layer.columns) if column.name in clashes)
     what = next(shared({**others, path: layer})).removeprefix(f"{path}: ").rstrip(".")
     raise VgoError(read_document(path).sentence(Problem(("columns", index, "name"), what)))
-
-
-def known_probe(layer: Layer, path: Path) -> None:
-    """Refuse a probe that there is not, with its line."""
-    if layer.probe and layer.probe not in PROBES:
-        what = f"there is no built-in probe {layer.probe}; name one of {', '.join(PROBES)}"
-        raise VgoError(read_document(path).sentence(Problem(("probe",), what)))
 
 
 def with_parameters(layer: Layer, given: Mapping[str, str]) -> Layer:

@@ -1,4 +1,4 @@
-"""The PID namespace of this process: a container has one of its own, and numbers processes otherwise than its host."""
+"""The PID namespace of this process: a container has its own, with other numbers. Light: the watchdog loads it."""
 
 from __future__ import annotations
 

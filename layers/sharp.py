@@ -6,14 +6,97 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, StrictBool, ValidationError, create_model
 
 from ..knowledge.errors import VgoError
-from ..knowledge.files import Problem
-from .document import YamlDocument, last_holding, read_document
+from ..knowledge.files import Problem, YamlDocument, last_holding, read_document, twice, wrong
+from ..knowledge.shape import Frozen
 from .schema import Column, Extract, Layer
-from .sharp_shape import refuse_unsound
-from .words import FILES, FURTHER
+from .wrapper import FILES, FURTHER
+
+BESIDE = {"description", "references", "mitigations"}
+"""The keys of a recipe: SHARP's file of mitigations has them beside the backends that carry them out."""
+
+
+def _spelt(value: Any) -> Any:
+    """Read a version or a flag that YAML takes for a number as text."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""A key without a value is empty text."""
+Texts = Annotated[
+    tuple[Annotated[str, BeforeValidator(_spelt)], ...],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+]
+"""One text is a list of one."""
+
+
+class SharpBackend(Frozen):
+    """One entry of `backend_options`."""
+
+    run: Text = ""
+    command_template: Text = ""
+    run_sys_spec: Text = ""
+    reset: Text = ""
+    check: Text = ""
+    check_message: Text = ""
+    profiling: StrictBool = False
+    composable: StrictBool = True
+    hosts: Texts | None = None
+    mpiflags: Texts | None = None
+    tmp_path: Text = ""
+    version: Annotated[str, BeforeValidator(_spelt)] = ""
+    description: Text = ""
+    placeholders: Any = None
+
+
+class SharpMetric(Frozen):
+    """One entry of `metrics`; an included file may leave `extract` to the file above."""
+
+    description: Text = ""
+    extract: Text = ""
+    lower_is_better: StrictBool = True
+    type: Literal["numeric", "string", "int", "float"] = "numeric"
+    units: Text = ""
+
+
+class SharpRead(Frozen):
+    """What is read of a file: of a backend, of metrics, or of a whole experiment."""
+
+    backend_options: dict[str, SharpBackend] | None = None
+    metrics: dict[str, SharpMetric] | None = None
+    include: Texts | None = None
+
+
+UNREAD: dict[str, Any] = dict.fromkeys(
+    (
+        *("name", "version", "description", "environment", "entry_point", "args", "task", "backend_names", "repeater"),
+        *("repeater_options", "timeout", "start", "mode", "copies", "mpl", "options", "sweep", "workflow"),
+    ),
+    (Any, None),
+)
+"""Keys at the top that say nothing of a layer."""
+SharpFile = create_model("SharpFile", __base__=SharpRead, **UNREAD)
+BELOW: dict[str, type[BaseModel]] = {"backend_options": SharpBackend, "metrics": SharpMetric}
+
+
+def refuse_unsound(document: YamlDocument) -> None:
+    """Raise VgoError for the first key or value that SHARP does not have, and for a key that stands twice."""
+    problem = next(twice(document.node), None)
+    if problem is None:
+        content = document.content
+        recipes = {key for key, value in content.items() if isinstance(value, Mapping) and value.keys() <= BESIDE}
+        known = {key: content[key] for key in content if key in SharpFile.model_fields or key not in recipes}
+        try:
+            SharpFile.model_validate(known)
+            return
+        except ValidationError as error:
+            problem = next(wrong(error, lambda place: BELOW[str(place[0])] if len(place) > 2 else SharpFile))
+    raise VgoError(document.sentence(problem))
+
 
 UNITS = {
     "seconds": "s",
@@ -144,12 +227,7 @@ def files_of(path: Path) -> list[Path]:
 
 def chosen(path: Path, backends: Mapping[str, Any], backend: str) -> tuple[str, Mapping[str, Any]]:
     """Choose the backend that is asked for, the only one, or the one named like the file."""
-    if backend:
-        name = backend
-    elif len(backends) == 1:
-        (name,) = backends
-    else:
-        name = path.stem
+    name = backend or (next(iter(backends)) if len(backends) == 1 else path.stem)
     if name in backends:
         return name, backends[name] or {}
     if not backends and not backend:

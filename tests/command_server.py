@@ -72,7 +72,8 @@ def _import(learned: Path) -> None:
 
 def _learn(learned: Path, known: set[str]) -> None:
     with learned.open("a") as file:
-        file.write(" ".join(name for name in sys.modules if name not in known and not name.startswith("_")) + "\n")
+        new = (name for name in tuple(sys.modules) if name not in known)  # a thread may import meanwhile
+        file.write(" ".join(name for name in new if not name.startswith("_")) + "\n")
 
 
 def _end(code: int) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     for file, heading in links(page):
         assert file.exists(), file
         assert not heading or heading in headings(file), f"{file}#{heading}"
+
+
+def test_every_dependency_has_its_reason() -> None:
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*asked["dependencies"], *(one for extra in asked["optional-dependencies"].values() for one in extra)]
+    table = (ROOT / "docs/reference/dependencies.md").read_text()
+    cells = [cell for line in table.splitlines() if line.startswith("|") for cell in line.split("|")[1:3]]
+    named = {name.strip() for cell in cells for name in cell.split(",")}
+    assert {re.split(r"[^\w-]", one)[0] for one in wanted} <= named
 
 
 def test_every_page_and_picture_is_found_from_the_readme() -> None:

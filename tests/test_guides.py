@@ -38,7 +38,7 @@ PROGRAMS = {
 ENVIRONMENT = {
     "VGO_AGENT_LAYERS": "process",
     "VGO_AGENT_MIN_RUNS": "20",
-    "VGO_AGENT_MAX_RUNS": "20",
+    "VGO_AGENT_MAX_RUNS": "30",
     "VGO_AGENT_MAX_MITIGATIONS": "1",
 }
 """Small ones, from the environment, so that commands stand in the guides as users type them."""
@@ -156,7 +156,7 @@ def newest(place: Path) -> Path | None:
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
-@pytest.mark.cells(7)
+@pytest.mark.cells(5)
 def test_the_commands_of_a_guide_do_what_they_say(
     page: Path, place: Path, done: dict[Command, Path | None], vgo: Vgo
 ) -> None:

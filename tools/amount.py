@@ -13,3 +13,11 @@ def amount(value: float, unit: str) -> str:
         return f"{value:.4g} {unit}".rstrip()
     size, name = next((scale for scale in TIME_UNITS if abs(value) >= scale[0]), TIME_UNITS[-1] if value else (1, "s"))
     return f"{value / size:.4g} {name}"
+
+
+def between(low: float, high: float, unit: str) -> str:
+    """Write a range of outcomes in the unit that suits its upper end: `46.1 to 93.9 ms`."""
+    size, name = (
+        next((scale for scale in TIME_UNITS if abs(high) >= scale[0]), TIME_UNITS[-1]) if unit == "s" else (1, unit)
+    )
+    return f"{low / size:.3g} to {high / size:.3g} {name}".rstrip()

@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..layers.schema import Column
-from .base import ToolError
 from .case import Case
-from .execution.samples import PREFIX
-from .many import FLEET, SLOT
+from .execution.outcomes import PREFIX
+from .hosts import FLEET, SLOT
 from .profiled import Profiled, profiled
-from .record import Finished
+from .record import Finished, ToolError
 from .results import LabelResult, ProfileResult
 from .statistics.association.columns import ColumnMatrix, Columns, usable
 from .statistics.association.look import consequences
-from .statistics.ranks import centred_ranks
-from .statistics.values import BoolArray, FloatArray, IntArray
+from .statistics.values import LEAST_IN_CLASS, BoolArray, FloatArray, IntArray, centred_ranks
 
 ORDER = "run_index"
 """The position of a run in its series: what drifts with time goes with it."""
@@ -29,8 +27,6 @@ MOST_MISSING = 0.05
 """Share of the runs in which a column may lack its cell (a counter wrapped, a rank died); the median stands in."""
 MOST_VALUES = 12
 """Different texts that a column may have to be tested value by value."""
-LEAST_IN_CLASS = 5
-"""Slow runs, and fast ones, without which nothing is looked at."""
 OWN_DOING = 0.5
 """Spearman correlation with a count that is innate to the run, from which one of the whole machine is its doing."""
 NONE = "(none)"

@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from .statistics.ratio_test import (
     FEWEST,
@@ -24,12 +25,19 @@ from .statistics.ratio_test import (
     side,
     unit_sums,
 )
-from .statistics.values import LARGEST, FiniteResult, FloatArray, IntArray, number
+from .statistics.values import LARGEST, WIDTHLESS, FiniteResult, FloatArray, IntArray, number
 
 Direction = Literal["less", "more", "equivalent", "undecided"]
 Design = Literal["randomised", "before and after", "recorded"]
 MARGIN = 0.66
 """A ratio of spreads between this and its reciprocal does not matter: the VGO paper's mitigations reach it."""
+WORDS: Mapping[Measure, str] = {
+    "spread": "mean absolute deviation from the median",
+    "sd": "SD",
+    "relative spread": "mean absolute deviation over the median",
+    "cv": "CV",
+    "mean": "mean",
+}
 
 
 class Claim(FiniteResult):
@@ -49,6 +57,8 @@ class Claim(FiniteResult):
     """What was exchanged, of each arm: runs, or blocks of them."""
     design: Design
     margin: float
+    runs: int = Field(default=1, exclude_if=lambda runs: runs == 1)
+    """Of a unit: more than one where neighbours depend on each other, or are compared in blocks."""
 
     @property
     def direction(self) -> Direction:
@@ -56,6 +66,11 @@ class Claim(FiniteResult):
         high = math.inf if self.high is None else self.high
         equivalent = self.margin < self.low and high < 1 / self.margin
         return side(self.low, high) or ("equivalent" if equivalent else "undecided")
+
+    @property
+    def alike(self) -> bool:
+        """Every exchange gives the same: that decides, and says nothing of what a finer clock would show."""
+        return self.ratio is not None and self.high is not None and self.high - self.low <= WIDTHLESS * self.high
 
     @property
     def refuted(self) -> bool:
@@ -135,6 +150,7 @@ class _Tested(NamedTuple):
     test: RatioTest
     ratio: float
     units: tuple[int, int]
+    runs: int
 
     def claim(self, measure: Measure, level: float, margin: float, design: Design) -> Claim:
         power = 0.5 if measure in SQUARED else 1.0
@@ -149,6 +165,7 @@ class _Tested(NamedTuple):
             units=self.units,
             design=design,
             margin=margin,
+            runs=self.runs,
         )
 
 
@@ -159,17 +176,28 @@ def _tested(arms: Arms, measure: Measure, alpha: float, seed: int) -> _Tested | 
     units = x.size // size, y.size // size
     if min(units) < FEWEST:
         return TooFew(units=units, why=f"{_counted(units)}, and each arm needs at least {FEWEST}")
+    if measure == "cv" and not (x.mean() and y.mean()):
+        return TooFew(units=units, why="a CV takes means that are not 0")
     a, b = contributions(x, measure, hosts), contributions(y, measure, hosts)
     if min(a.min(), b.min()) < 0:
         return TooFew(units=units, why="a ratio of means takes values that are all positive")
     if not a.any() and not b.any():
         return TooFew(units=units, why="neither arm varies at all")
     ratio = float(b.mean() / a.mean()) if a.any() else math.inf
-    if measure in SQUARED and ratio in (0, math.inf):
-        # Beside an arm that does not vary, one outlier is no sign of more, though by it all runs are off their mean.
-        a, b = (contributions(arm, "spread", hosts) ** 2 for arm in (x, y))
+    runs = size // (arms.whole if arms.unit == "run" else 1)
     sums = (unit_sums(arm, size, rest=arms.paired) for arm in (a, b))
-    return _Tested(ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha), ratio, units)
+    return _Tested(ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha), ratio, units, runs)
+
+
+def ratio_of(arms: Arms, measure: Measure) -> float | None:
+    """Give the ratio of a measure alone; None where there are too few values for a claim, or an arm has none of it."""
+    x, y, hosts = arms.finite()
+    if min(x.size, y.size) < FEWEST:
+        return None
+    if measure == "cv" and not (x.mean() and y.mean()):
+        return None
+    first, second = (float(contributions(arm, measure, hosts).mean()) for arm in (x, y))
+    return (second / first) ** (0.5 if measure in SQUARED else 1.0) if first > 0 and second > 0 else None
 
 
 def unit_size(x: FloatArray, y: FloatArray, arms: Arms) -> int:
@@ -194,16 +222,16 @@ def _counted(units: tuple[int, int]) -> str:
 
 
 def runs_needed(claim: Claim, power: float = 0.8) -> int | None:
-    """Estimate the units of each arm that show the ratio `margin`; None where the interval has an open end.
+    """Estimate the runs of each arm that show the ratio `margin`; None where the interval has an open end.
 
-    By the normal law of the log ratio, whose error falls as the root of the units.
+    By the normal law of the log ratio, whose error falls as the root of the units, each of so many runs.
     """
     if claim.high is None or claim.low <= 0:
         return None
     beyond = NormalDist().inv_cdf((1 + claim.level) / 2)
     error = math.log(claim.high / claim.low) / (2 * beyond)
     needed = (beyond + NormalDist().inv_cdf(power)) * error / abs(math.log(claim.margin))
-    return max(FEWEST, math.ceil(min(claim.units) * needed**2))
+    return max(FEWEST, math.ceil(min(claim.units) * needed**2)) * claim.runs
 
 
 class Names(NamedTuple):
@@ -213,15 +241,6 @@ class Names(NamedTuple):
     other: str
     lower_is_better: bool = True
     """Of the outcome: a lower mean is faster."""
-
-
-WORDS: Mapping[Measure, str] = {
-    "spread": "mean absolute deviation from the median",
-    "sd": "SD",
-    "relative spread": "mean absolute deviation over the median",
-    "cv": "CV",
-    "mean": "mean",
-}
 
 
 def sentence(claim: Claim, names: Names) -> str:
@@ -244,7 +263,7 @@ def disagreement(spread: Claim | TooFew, sd: Claim | TooFew) -> str:
     why = f"(ratio {interval(sd)}): the runs farthest from the others weigh most in it."
     if spread.direction not in ("less", "more"):
         return f"The SD alone would say {in_a_word(sd)} {why}" if sd.direction in ("less", "more") else ""
-    opposite = sd.ratio is None or (sd.ratio > 1) == (spread.direction == "less")
+    opposite = sd.direction in ("less", "more")
     return f"The SD {'says the opposite' if opposite else 'does not show it'} {why}"
 
 
@@ -272,4 +291,6 @@ def interval(claim: Claim | TooFew) -> str:
         return "without bound, since the baseline has none"
     if claim.ratio is None:
         return "no ratio, since the baseline has none"
+    if claim.alike:
+        return f"{claim.ratio:.3g} (no interval: alike in all runs)"
     return f"{claim.ratio:.3g} [{claim.low:.3g}, {'no upper end' if claim.high is None else f'{claim.high:.3g}'}]"

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from .claim import MARGIN, Arms, Claim, Direction, TooFew, claims, interval
+from .claim import MARGIN, Arms, Claim, Direction, TooFew, claims, interval, ratio_of
 from .run_table import PairedOutcomes
 from .statistics.comparison.bootstrap import BootstrapRatio
 from .statistics.comparison.description import Description, describe_arms
@@ -18,6 +18,10 @@ from .statistics.values import FiniteResult, FloatArray, number
 
 MEASURES: tuple[Measure, ...] = ("spread", "sd", "cv", "mean")
 """The first decides what an arm is called."""
+BESIDE: tuple[Measure, ...] = ("cv", "mean")
+"""Told beside the spread of many cells."""
+MOST_EXACT = 13
+"""Cells whose samples are all drawn; of more, some are drawn at random."""
 
 
 class Comparison(FiniteResult):
@@ -95,10 +99,6 @@ def compared(
     }
 
 
-MOST_EXACT = 13
-"""Cells whose samples are all drawn; of more, some are drawn at random."""
-
-
 class Stratified(FiniteResult):
     """The claim of each cell, and one about all cells of which these are a sample."""
 
@@ -106,6 +106,8 @@ class Stratified(FiniteResult):
     """One family (Holm)."""
     together: Claim | TooFew
     """`units` are cells."""
+    beside: dict[str, Claim | TooFew]
+    """Of the CV and the mean likewise, each alone."""
 
     def of(self, direction: str) -> tuple[str, ...]:
         """Name the cells that claim this direction."""
@@ -129,7 +131,12 @@ def stratified(
     """
     cells = claims(arms, measure, alpha=alpha, seed=seed, margin=margin)
     ratios = [one.ratio for one in cells.values() if isinstance(one, Claim) and one.ratio]
-    return Stratified(cells=cells, together=combined(np.array(ratios), measure, alpha, seed, margin))
+    beside: dict[str, Claim | TooFew] = {}
+    for other in BESIDE:
+        found = [ratio for one in arms.values() if (ratio := ratio_of(one, other))]
+        beside[other] = combined(np.array(found), other, alpha, seed, margin)
+    together = combined(np.array(ratios), measure, alpha, seed, margin)
+    return Stratified(cells=cells, together=together, beside=beside)
 
 
 def fewest_cells(alpha: float) -> int:
@@ -141,7 +148,7 @@ def combined(ratios: FloatArray, measure: Measure, alpha: float, seed: int, marg
     """Make the claim of the geometric mean of the ratios of cells, shape (cells,), all above 0."""
     units, fewest = (ratios.size, ratios.size), fewest_cells(alpha)
     if ratios.size < fewest:
-        return TooFew(units=units, why=f"{ratios.size} cells have a ratio, and all of them need {fewest}")
+        return TooFew(units=units, why=_too_few_cells(ratios.size, fewest))
     means = np.sort(np.exp(_sample_means(np.log(ratios), seed)))
     test = RatioTest(means, empty=1)
     low, high = test.interval(1 - alpha)
@@ -156,6 +163,11 @@ def combined(ratios: FloatArray, measure: Measure, alpha: float, seed: int, marg
         design="recorded",
         margin=margin,
     )
+
+
+def _too_few_cells(cells: int, fewest: int) -> str:
+    have = {0: "no cell has", 1: "only 1 cell has"}.get(cells, f"only {cells} cells have")
+    return f"{have} a ratio, and fewer than {fewest} could all fall on one side by luck"
 
 
 def _sample_means(logs: FloatArray, seed: int) -> FloatArray:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from ..knowledge.shape import Frozen
 from .claim import Arms, Claim, TooFew, claim
-from .execution.said import SAID
+from .execution.capture import SAID
 from .experiment.schedules import LayerSet
 from .failures import failed_arms, shown_by
 from .row import Row

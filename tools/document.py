@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 Cell = str | float | None
 """A text, a number in the unit of its column, or nothing."""
@@ -88,7 +87,7 @@ class Note:
     """What a reader has to bear in mind, or what to do next."""
 
     text: str
-    label: Literal["Note", "Next"] = "Note"
+    label: str = "Note"
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ def answers() -> None:
 
 def end_children() -> None:
     """Kill all that descends from this process and is not meant to outlive it; what will not die is not waited for."""
-    from .execution.tree import end_tree, kin
+    from .execution.processes import end_tree, kin
 
     end_tree(lambda: kin()(os.getpid()), SWEEP_S, _outlives)
 

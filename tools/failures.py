@@ -9,9 +9,8 @@ from typing import Literal
 import polars as pl
 
 from ..knowledge.shape import Frozen
-from .execution.expected import Expected
-from .execution.samples import ITERATION, first_of_run
-from .execution.screen import Seen, broken_words
+from .execution.expected import Expected, Seen, broken_words
+from .execution.outcomes import ITERATION, first_of_run
 from .row import BASELINE, Row
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")

@@ -9,16 +9,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from .base import Result, ToolError
 from .claim import Claim, TooFew
 from .comparison import below
 from .execution.expected import Expected
 from .failures import shown_in
+from .hosts import Hosts
 from .ledger.ledger import Ledger
 from .ledger.split import SlowRuns
-from .plan import TrialPlan
 from .ranking import RankedFactor, RankResult
-from .record import Finished, Record
+from .record import Finished, Record, Result, ToolError
 from .results import (
     Candidate,
     ConcludeResult,
@@ -32,6 +31,7 @@ from .results import (
 from .row import BASELINE
 from .run_table import RUNS, RunTable
 from .statistics.values import FloatArray
+from .subject import TrialPlan
 from .trial_results import OUT_OF_TIME, ApplyResult, ByHandResult, CompareResult, ScreenResult
 from .verdict import Verdict
 
@@ -108,6 +108,12 @@ class Findings:
     def called(self, tool: str) -> tuple[Finished, ...]:
         """Calls of a tool, whether or not they gave a result."""
         return tuple(call for call in self.record.calls if call.tool == tool)
+
+    @property
+    def hosts(self) -> Hosts | None:
+        """What the last profile says of its hosts, which shows what is different there, else the baseline."""
+        looked = [profile.hosts for profile in reversed(self.profiles) if profile.hosts]
+        return looked[0] if looked else self.measured.hosts if self.measured else None
 
     @property
     def since_profile(self) -> tuple[Finished, ...]:
@@ -233,6 +239,11 @@ class Findings:
     """What every batch of pairs, and every series by hand, has shown."""
 
     @property
+    def promising(self) -> tuple[str, ...]:
+        """Mitigations whose first batch scattered less."""
+        return tuple(r.mitigation for r in self.comparisons if r.batch == 1 and r.comparison.direction == "less")
+
+    @property
     def uncompared(self) -> tuple[str, ...]:
         """Batches in force that the program bore, and series by hand, that no comparison has looked at, by call."""
         done = {str(call.arguments.get("call")) for call in self.called("compare")}
@@ -279,3 +290,8 @@ class Findings:
     def verdict(self) -> Verdict:
         """What was concluded; raise ToolError before that."""
         return self.last(ConcludeResult).result.verdict
+
+    @property
+    def plain(self) -> str:
+        """The same in plain words."""
+        return self.last(ConcludeResult).result.plain

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import overlap
-from ..layers.loader import load_layer, load_layers, open_probe
+from ..layers.loader import find_layer, load_layers, open_probe
 from ..layers.probes.base import Probe, SpawnCommand
 from ..layers.schema import Layer
 from ..layers.wrapper import missing, refusal
@@ -31,11 +31,19 @@ ROUNDS = 7
 PAIRS = 101
 """Runs with a wrapper, each beside one without, at most: what the runs take differs by more than most wrappers cost."""
 PAIRS_S = 1.5
-"""For all pairs, once there are FEWEST."""
-FEWEST = 3
+"""For all pairs, once there are FEWEST_PAIRS."""
+FEWEST_PAIRS = 3
 LIMIT_S = 30.0
 """Of one run of a program that does nothing."""
 NOTHING = "true"
+ALL, AUTO, DEFAULT = "all", "auto", "default"
+"""Every layer that is available here; the light ones of them first, and the heavy ones if those show nothing; of a few
+the same."""
+WORDS = (ALL, AUTO, DEFAULT)
+DEFAULT_LAYERS = ("process", "ledger", "stacks")
+"""What each run used, and where its milliseconds went."""
+FEW_RUNS = 30
+"""Of a heavy one of these, which shows what it can in so many."""
 
 
 class LayerStatus(NamedTuple):
@@ -91,7 +99,7 @@ def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]
     added: list[int] = []
     spent: list[int] = []
     rested: list[int] = []
-    while len(spent) < (PAIRS if paired else ROUNDS) and (len(spent) < FEWEST or time.monotonic() < until):
+    while len(spent) < (PAIRS if paired else ROUNDS) and (len(spent) < FEWEST_PAIRS or time.monotonic() < until):
         first = paired and len(spent) % 2 == 0
         without_ns = wall_ns(spawner, bare) if first else 0
         timed.spent_ns = timed.rested_ns = 0
@@ -138,16 +146,6 @@ def by_reason(why: Mapping[str, str]) -> dict[str, list[str]]:
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
-ALL, AUTO, DEFAULT = "all", "auto", "default"
-"""Every layer that is available here; the light ones of them first, and the heavy ones if those show nothing; of a few
-the same."""
-WORDS = (ALL, AUTO, DEFAULT)
-DEFAULT_LAYERS = ("process", "ledger", "stacks")
-"""What each run used, and where its milliseconds went."""
-FEW_RUNS = 30
-"""Of a heavy one of these, which shows what it can in so many."""
-
-
 class LayerSource(Protocol):
     """What says whether a layer is there: the bench."""
 
@@ -175,7 +173,7 @@ class LayerChoice:
 _CHOICE = TypeAdapter(LayerChoice)
 
 
-def named(asked: Sequence[str], read: Callable[[str], Layer] = load_layer) -> dict[str, Layer]:
+def named(asked: Sequence[str], read: Callable[[str], Layer] = find_layer) -> dict[str, Layer]:
     """Read the layers that are named one by one, by spec; refuse what is not there and what overlaps.
 
     Nothing is opened, so that it can be told before the first run.

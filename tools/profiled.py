@@ -11,14 +11,17 @@ import polars as pl
 from ..layers.launcher import HOST
 from ..layers.schema import Layer
 from .case import Case
-from .execution.samples import ITERATION, PREFIX, RUN
+from .execution.outcomes import ITERATION, PREFIX, RUN
 from .experiment.schedules import LayerSet
 from .findings import Findings
+from .hosts import SLOT
 from .ledger.split import LEDGER, STACKS
-from .many import SLOT
 from .results import ProfileResult
 from .run_table import RunTable
 from .statistics.values import BoolArray, FloatArray
+
+FEWEST_PROFILED = 4
+"""Runs of which a correlation can be told from chance at all."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +160,6 @@ def _all_of(sets: Sequence[LayerSet]) -> list[str]:
     return [spec for spec in sets[0] if all(spec in one for one in sets)] if sets else []
 
 
-FEWEST = 4
-"""Runs of which a correlation can be told from chance at all."""
-
-
 def baseline_p(case: Case, later_is_worse: bool) -> float:
     """Give the p-value that runs get worse (or better) with time in the baseline: Spearman's correlation, one-sided.
 
@@ -169,7 +168,7 @@ def baseline_p(case: Case, later_is_worse: bool) -> float:
     if case.findings.measured is None:
         return 0.0
     outcomes = case.findings.steady_outcomes
-    if outcomes.size < FEWEST or outcomes.min() == outcomes.max():
+    if outcomes.size < FEWEST_PROFILED or outcomes.min() == outcomes.max():
         return 1.0
     rises = later_is_worse == case.subject.lower_is_better
     from scipy.stats import spearmanr  # half a second to load, which most commands can spare

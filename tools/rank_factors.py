@@ -18,22 +18,23 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .base import Arguments, Outcome
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case
 from .findings import Findings
 from .ledger.ledger import Ledger, ledger_of
-from .ledger.plausible import elsewhere
-from .look_up import uncounted
-from .profiled import baseline_p, profiled
-from .ranking import BlockLooked, Failing, RankedFactor, RankResult
+from .mpi.of_record import compared_ranks, places, ranked_runs
+from .profiled import Profiled, baseline_p, profiled
+from .ranking import BlockLooked, Failing, RankedFactor, RankResult, elsewhere
+from .record import Arguments, Outcome
 from .run_table import RunTable, described
-from .statistics.association.clusters import ColumnAssociation
+from .statistics.association.columns import ColumnAssociation
 from .statistics.association.drift import drift_of
 from .statistics.association.factors import Association, associate
 from .statistics.association.look import more_than_in_proportion
-from .statistics.ranks import r_squared
-from .statistics.values import BoolArray
+from .statistics.shape.describe import DRIFT_SHARE
+from .statistics.values import BoolArray, r_squared, ranks_of
+from .steps.look_up import uncounted
+from .verdict import Placed
 
 ORDER_SHARE = 0.1
 """Of alpha that the order of the runs may spend: a drift that matters is plain."""
@@ -45,8 +46,6 @@ SPELL = "In the profiled runs slowness goes with their order, in the baseline it
 SAMPLED = "Rows are samples: what all samples of a run share was taken out, so whole runs explain nothing here."
 COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
-
-
 _AS_FOUND = ColumnAssociation.model_fields.keys() - {"p_value", "visible"}
 """Of a factor that keep their value whatever alpha a search was given."""
 
@@ -61,19 +60,20 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
     look, look_share = look_of(case.findings)
     searched, ranked = _searched(chosen, look_share * (1 - ORDER_SHARE), case)
     order, spell = _order(chosen, look_share, case)
-    runs = profiled(case.findings).table
+    runs = (explained := profiled(case.findings)).table
     told, known = case.findings.slow_runs, case.knowledge.factors
     ledger = ledger_of(runs, case.subject, case.limits.seed, known, told=told)
     ranked = [_weighed(factor, ledger, runs, chosen.slow, case) for factor in ranked]
     factors = tuple(sorted([*ranked, order], key=_importance))
     visible = any(factor.suspect for factor in factors)
-    p_value = min(factor.p_value for factor in factors)
+    p_value, groups = min(factor.p_value for factor in factors), sum(found.clusters for _, found in searched) + 1
     result = RankResult(
         visible=visible,
         p_value=p_value,
         factors=factors,
         set_aside=chosen.set_aside | {name: why for _, found in searched for name, why in found.set_aside.items()},
-        clusters=sum(found.clusters for _, found in searched) + 1,
+        clusters=groups,
+        places=_places(explained, case),
         look=look,
         look_share=look_share,
         blocks=tuple(block for block, _ in searched),
@@ -87,7 +87,7 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         ),
         failing=(failing := _failing(look_share, case)),
         ledger=ledger,
-        summary=_summary(factors, visible, p_value) + (f" {failing.words}" if failing else ""),
+        summary=_summary(factors, visible, groups) + (f" {failing.words}" if failing else ""),
     )
     return Outcome(result)
 
@@ -101,6 +101,11 @@ def _searched(
         searched.append((_looked(block, found, share * part), found))
         ranked += _ranked(found, block, share * part, case)
     return searched, ranked
+
+
+def _places(runs: Profiled, case: Case) -> tuple[Placed, ...]:
+    """Ranks or hosts that the slow runs go with; each of both is asked at the alpha of its own question."""
+    return places(compared_ranks(runs, ranked_runs(runs), case.subject, case.limits), case.findings.hosts)
 
 
 def _failing(look_share: float, case: Case) -> Failing | None:
@@ -244,10 +249,12 @@ def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFac
     """The order of the runs: `associate` takes it out of every column, so drift is tested here by itself.
 
     Profile and baseline have to show it, so the greater p-value counts (intersection-union); a spell of one is told.
+    It matters where it makes such a share of the variance, of ranks, as a drift is told from.
     """
-    drift = drift_of(chosen.common.columns, chosen.slow, chosen.wall_s, seed=case.limits.seed)
+    drift = drift_of(chosen.common.columns, chosen.slow, chosen.wall_s, chosen.outcome, seed=case.limits.seed)
     factor = case.knowledge.factor_of(ORDER)
     order = np.arange(chosen.slow.size, dtype=np.float64)
+    share = r_squared(order, ranks_of(chosen.outcome)) or 0.0
     profiled = min(1.0, drift.p_value / (ORDER_SHARE * look_share))
     p_value = max(profiled, baseline_p(case, later_is_worse=drift.auc > 0.5))
     found = RankedFactor(
@@ -262,18 +269,18 @@ def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFac
         p_value=p_value,
         slow_median=float(np.median(order[chosen.slow])),
         fast_median=float(np.median(order[~chosen.slow])),
-        visible=p_value <= case.limits.alpha,
+        visible=p_value <= case.limits.alpha and share >= DRIFT_SHARE,
         runs=chosen.slow.size,
     )
     return found, [SPELL] * (profiled <= case.limits.alpha < p_value)
 
 
-def _summary(factors: tuple[RankedFactor, ...], visible: bool, p_value: float) -> str:
+def _summary(factors: tuple[RankedFactor, ...], visible: bool, groups: int) -> str:
     first = factors[0]
     if first.elsewhere:
         return f"No visible factor: {first.column} goes with slow runs, {first.association}, but {first.elsewhere}."
     if not visible and first.visible:
         return f"No visible factor: slow runs show less of {first.column}, {first.association}."
     if not visible:
-        return f"No visible factor: {first.column} is the best of {len(factors)} clusters, {first.association}."
+        return f"No visible factor: {first.column} is the best of {groups} groups of counters, {first.association}."
     return f"{first.factor} ({first.column}) goes with slow runs: {first.association}."

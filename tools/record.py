@@ -1,25 +1,51 @@
-"""The finished calls of a diagnosis, in order, and what each left; `Findings` reads what they say."""
+"""The finished calls of a diagnosis, in order: what goes into a tool, what comes out of it, and what each left."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..knowledge.shape import Frozen
 from ..layers.loader import load_layers
 from ..layers.schema import Layer
-from .base import Result, ToolError
 from .run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 
-R = TypeVar("R", bound=Result)
-
-
+JsonArguments = Mapping[str, Any]
+"""Arguments of a call as a planner gave them."""
 DENY_SYSTEM = "deny system"
 """An answer that holds on: no system change for the rest of the diagnosis."""
+
+
+class ToolError(Exception):
+    """What the planner can mend: it becomes an event, and the planner chooses again."""
+
+
+class Arguments(Frozen):
+    """The only place where a planner's words are validated."""
+
+
+class Result(BaseModel):
+    """Numbers as typed fields; `summary` is all that a model reads."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")  # older records have fields that have gone
+
+    summary: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result with the files that go with it, by name."""
+
+    result: Result
+    artefacts: Mapping[str, bytes] = field(default_factory=dict)
+
+
+R = TypeVar("R", bound=Result)
 
 
 class Store(Protocol):

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..knowledge.loader import Knowledge
-from .apply_mitigation import stopped_early
 from .case import Case, changes_system
 from .claim import Claim, TooFew
 from .comparison import direction
 from .findings import CallResult, Findings
 from .record import Record
-from .trial_results import ApplyResult, CompareResult, ScreenResult
+from .trial_results import ApplyResult, CompareResult, ScreenResult, stopped_early
 from .verdict import Confirmed, NotTried, Observed, Refuted, Remedy, TriedRemedy, Undecided
 
 DENIED = "not approved"

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from ..knowledge.schema import Scope
 from ..knowledge.shape import Frozen, is_none
-from .base import Result
 from .distortion import Distortion
 from .execution.launcher_time import LauncherTime
 from .experiment.schedules import LayerSet
 from .failures import Failures
 from .hosts import Hosts
+from .record import Result
 from .statistics.association.tree import DecisionTree
 from .statistics.labels.classes import Classes
 from .statistics.shape.describe import DistributionShape
@@ -211,3 +211,5 @@ class ConcludeResult(Result):
     """The verdict, with the calls it rests on."""
 
     verdict: Verdict
+    plain: str
+    """The verdict in plain words."""

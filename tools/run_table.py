@@ -14,9 +14,9 @@ from ..knowledge.errors import VgoError
 from ..layers.launcher import HOST
 from ..layers.loader import load_layers
 from ..layers.schema import Column, Layer
-from .execution.said import SAID
-from .execution.samples import ITERATION, SAMPLES, layer_of
-from .many import FLEET, SLOT
+from .execution.capture import SAID
+from .execution.outcomes import ITERATION, SAMPLES, layer_of
+from .hosts import FLEET, SLOT
 from .row import BASELINE, FIXED, REQUIRED, TEXTS, Row, rows_csv
 from .row import RUNS as RUNS
 from .statistics.comparison.description import within

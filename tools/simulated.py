@@ -11,16 +11,15 @@ from typing import Literal
 from scipy.special import ndtri
 
 from ..knowledge.loader import Knowledge
-from .base import ToolError
 from .case import Case
 from .claim import MARGIN, Claim, TooFew
 from .distortion import Distortion
 from .findings import Findings
-from .record import Record
+from .record import Record, ToolError
 from .results import LookUpResult, ProfileResult
 from .statistics.ratio_test import FEWEST, Measure
 from .statistics.shape.describe import DistributionShape, Mode
-from .statistics.shape.tails import Outliers
+from .statistics.shape.distribution import Outliers
 from .statistics.spread import ArmSummary
 from .subject import Limits
 

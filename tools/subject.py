@@ -1,13 +1,17 @@
-"""What is diagnosed and within which limits: the options of one diagnosis."""
+"""What is diagnosed, within which limits, and what else the user decided: the options of one diagnosis."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from ..knowledge.loader import Knowledge
+from ..knowledge.schema import Mitigation
 from ..knowledge.shape import Frozen, is_empty
 from .amount import LONGEST, MOST
 from .statistics.stopping.rules import DEFAULT, RULES
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     Stop = str
 else:
     Stop = Literal[tuple(RULES)]
+
+
 """The stopping rules by name, as `statistics.stopping.rules` lists them."""
 NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0}
 """In one of a unit of time."""
@@ -26,6 +32,16 @@ _NOT_TEXT = re.compile(r"\\[A-Za-z]|\[(?:\\.|[^\]])*\]|\{[^}]*\}|[\\^$*+?.|()]")
 """Classes, quantifiers and anchors: what matches, and is not what the program prints."""
 _ESCAPED = re.compile(r"\\(\s)")
 _WORDS = re.compile(r"[^\W\d_][\w/%-]*(?: [^\W\d_][\w/%-]*)*")
+Allow = Literal["none", "process", "system"]
+OnFailure = Literal["count", "stop"]
+"""count: a failed run is counted and told, and the rest goes on; stop: the first one of the program as it is given
+ends all."""
+LOCAL = "local"
+"""The launcher that adds nothing, not even the name of the host."""
+Aim = Literal["sd", "mean"]
+"""What a search makes small."""
+NO_MORE = "asked to stop asking"
+"""The reason of a refusal after which nothing more is offered to be done by hand."""
 
 
 def outcome_name(metric: str | None, unit: str) -> str:
@@ -51,15 +67,6 @@ def _words(pattern: str, unit: str) -> list[str]:
     ending = re.compile(rf"(?:^|[\s_]){re.escape(unit)}$", re.IGNORECASE) if unit else re.compile(r"(?!)")
     stretches = (ending.sub("", stretch).strip() for stretch in _WORDS.findall(_text(pattern)))
     return [stretch for stretch in stretches if stretch]
-
-
-Allow = Literal["none", "process", "system"]
-OnFailure = Literal["count", "stop"]
-"""count: a failed run is counted and told, and the rest goes on; stop: the first one of the program as it is given
-ends all."""
-
-LOCAL = "local"
-"""The launcher that adds nothing, not even the name of the host."""
 
 
 class Subject(Frozen):
@@ -148,3 +155,48 @@ class Limits(Frozen):
     """Mitigations that change what the program promises, and may be applied all the same."""
     seed: Annotated[int, Field(ge=0, le=MOST)] = 1
     layers: tuple[str, ...] = ("process",)
+
+
+class LevelSearch(Frozen):
+    """Levels of one parameter, each against the others."""
+
+    parameter: str
+    levels: tuple[str, ...]
+    """In the order asked for; what is dropped first is decided by the runs, not by this order."""
+    minimise: Aim = "sd"
+
+
+class TrialPlan(Frozen):
+    """Recorded with the run, since what may be done next depends on it."""
+
+    mitigation: str = ""
+    """The only one to try; empty: those of the factors that are found."""
+    values: dict[str, str] = {}
+    """Of its parameters; those not named have their defaults."""
+    pairs: Annotated[int, Field(ge=2, le=10_000)] | None = None
+    """Of a batch; None: as many as the baseline's spread asks for."""
+    by_hand: bool = False
+    """A person applies it, between two series of runs."""
+    search: LevelSearch | None = None
+    after: str = ""
+    """Name of the recorded run whose baseline is taken; empty: it is measured now."""
+    own: Mitigation | None = None
+    """As the user's file says it; None: it ships with vgo-agent."""
+    source: str = ""
+    """That file; empty with None."""
+    surface: str = Field(default="", exclude_if=is_empty)
+    """Folder of a surface of this program, asked where nothing that was tried has reached the target; empty: none."""
+
+    @property
+    def file(self) -> Path | None:
+        """Where the mitigation was read, if not among those that ship."""
+        return Path(self.source) if self.source else None
+
+    def known(self, knowledge: Knowledge) -> Knowledge:
+        """Add the user's own mitigation to what is known."""
+        if self.own is None:
+            return knowledge
+        return replace(knowledge, mitigations={**knowledge.mitigations, self.own.key: self.own})
+
+
+NO_PLAN = TrialPlan()

@@ -23,8 +23,7 @@ from ..layers.probes.nvidia import Nvidia
 from ..layers.probes.sysfs import text_of
 from ..layers.probes.thermal import sensors
 from .execution.conditions import group_without_real_time
-from .group_facts import autogrouped, groups_with, limited
-from .machine import Machine
+from .machine import Machine, autogrouped, groups_with, limited
 from .mitigation.kernel_file import cpu_list, in_force
 from .mitigation.program import Program, input_files, inspect, kind_of_machine, read_elf, starts_ranks
 from .mitigation.run_group import places

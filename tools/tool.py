@@ -8,11 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
-from .base import Arguments, JsonArguments, Outcome, Result
-from .case import Case
+from .case import Case, Choices, Situation, Suggestion, first
 from .findings import Findings
+from .record import Arguments, JsonArguments, Outcome, Result
 from .simulated import World
-from .situation import Choices, Situation, Suggestion, first
 
 A = TypeVar("A", bound=Arguments)
 R = TypeVar("R", bound=Result)

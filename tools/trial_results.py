@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from ..knowledge.shape import Frozen, is_empty, is_none
-from .base import Result
 from .claim import Claim, TooFew
 from .comparison import Comparison, direction
 from .failures import FailedArms, Failures
 from .ledger.gain import LedgerGain
-from .mitigation.checks import Check
-from .plan import Aim
+from .mitigation.verification import Check
+from .record import Result
 from .statistics.spread import ArmSummary
+from .subject import Aim
+
+OUT_OF_TIME = "The budget ended before a pair could be run."
+LEAST = 0.95
+"""A mean that is at least this share of the baseline's has not moved by an amount that proves anything."""
+ENOUGH = f"falls by {100 * (1 - LEAST):.0f} %"
+"""What is expected of such a column."""
 
 
 class InterimLook(Frozen):
@@ -23,9 +31,6 @@ class InterimLook(Frozen):
     spread: Claim | TooFew
     """At the level of this look."""
     stopped: bool
-
-
-OUT_OF_TIME = "The budget ended before a pair could be run."
 
 
 class ApplyResult(Result):
@@ -71,14 +76,6 @@ class ByHandResult(Result):
     spent_s: float
 
 
-LEAST = 0.95
-"""A mean that is at least this share of the baseline's has not moved by an amount that proves anything."""
-
-
-ENOUGH = f"falls by {100 * (1 - LEAST):.0f} %"
-"""What is expected of such a column."""
-
-
 class Moved(Frozen):
     """What the mitigation did to a column that it should lower, or that goes with slow runs (level 3 of the proof)."""
 
@@ -108,6 +105,8 @@ class Moved(Frozen):
 
 def _share(claim: Claim) -> str:
     """How much of the baseline's mean is gone, with its interval: `42 % [35 %, 49 %]`."""
+    if claim.alike:
+        return f"{100 * (1 - (claim.ratio or 0)):.3g} % (no interval: alike in all runs)"
     gone = [f"{100 * (1 - ratio):.3g} %" for ratio in (claim.ratio, claim.high, claim.low) if ratio is not None]
     return f"{gone[0]} [{gone[1]}, {gone[2]}]"
 
@@ -168,3 +167,8 @@ class ScreenResult(Result):
     levels: tuple[LevelResult, ...]
     best: str | None
     """The level left with the least; None where none is less than the baseline."""
+
+
+def stopped_early(looks: Sequence[InterimLook]) -> bool:
+    """Tell whether a look ended the pairs."""
+    return any(taken.stopped for taken in looks)

@@ -38,6 +38,22 @@ class Located(Frozen):
     """Clause: why slow runs spend more of it, of time on a CPU, as far as that is told."""
 
 
+class Placed(Frozen):
+    """A rank or hosts with whose lateness the slow runs go: it is known where, and not yet why."""
+
+    kind: Literal["placed"] = "placed"
+    name: str
+    """For people, as `rank 1`."""
+    share: float
+    """Of the variance of the outcome."""
+    interval: IntervalEstimate
+    """95 %, of that share."""
+    why: str
+    """Clause: how it makes runs slow."""
+    by: Literal["rank", "node"]
+    """What the runs are compared by to see more of it."""
+
+
 class Found(Frozen):
     """A factor that goes with the slow runs by more than luck, and enough to matter."""
 
@@ -68,12 +84,12 @@ class UnexplainedRest(Frozen):
 
 
 class Explained(Frozen):
-    """Factors go with the slow runs by more than luck, or it is known where their time goes."""
+    """Factors go with the slow runs by more than luck, or it is known where: in which state, rank or host."""
 
     kind: Literal["explained"] = "explained"
-    parts: Annotated[tuple[Annotated[Found | Located, Field(discriminator="kind")], ...], Field(min_length=1)]
-    """Factors first, the strongest first; those that the mitigation that helped is known to address before all
-    others. Then states that none of them acts on, the largest first."""
+    parts: Annotated[tuple[Annotated[Found | Located | Placed, Field(discriminator="kind")], ...], Field(min_length=1)]
+    """Places first; then factors, the strongest first, and before all others of them those that the mitigation that
+    helped is known to address; then states that none of them acts on, the largest first."""
     rest: UnexplainedRest | None = Field(default=None, exclude_if=is_none)
     """None without a ledger, and where it is not known of a part in which states it is."""
 
@@ -264,6 +280,12 @@ def factors_found(verdict: Verdict) -> tuple[Found, ...]:
     """Factors that explain the slow runs, the strongest first."""
     cause = verdict.cause if isinstance(verdict, Diagnosis) else None
     return tuple(one for one in cause.parts if isinstance(one, Found)) if isinstance(cause, Explained) else ()
+
+
+def placed(verdict: Verdict) -> tuple[Placed, ...]:
+    """Ranks and hosts that are parts of the cause."""
+    cause = verdict.cause if isinstance(verdict, Diagnosis) else None
+    return tuple(one for one in cause.parts if isinstance(one, Placed)) if isinstance(cause, Explained) else ()
 
 
 def helpful(verdict: Verdict) -> Confirmed | Observed | None:

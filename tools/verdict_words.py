@@ -18,6 +18,7 @@ from .verdict import (
     NotTried,
     NotVisible,
     Observed,
+    Placed,
     Refuted,
     Remedy,
     Steady,
@@ -31,6 +32,7 @@ from .verdict import (
 MOST_NAMED = 3
 LEAST_REST = 0.05
 """Share of the variance that no part explains, from which it is said."""
+_ENDED = {"pairs": "", "budget": " before the budget ended", "planner": " before the planner ended the search"}
 
 
 def listed(names: Sequence[str]) -> str:
@@ -62,16 +64,25 @@ def headline(verdict: Verdict) -> str:
 def _cause(cause: Cause) -> str:
     """A clause that begins a sentence; empty where no cause was to be sought."""
     match cause:
+        case Explained(parts=(Placed() as placed, *others)):
+            beside = within(_cause(Explained(parts=tuple(others), rest=cause.rest))) if others else ""
+            low, high = (100 * end for end in (placed.interval.low, placed.interval.high))
+            share = f"{100 * placed.share:.3g} % [{low:.3g}, {high:.3g}] of the variance"
+            said = f"Slow runs are slow because of {placed.name} ({share}): {placed.why}"
+            return "; ".join(filter(None, (said, beside)))
         case Explained(parts=parts):
             found = [part for part in parts if isinstance(part, Found)]
             places = listed([_place(one) for one in {one.state: one for one in _held(cause)}.values()])
             by_trying = [part for part in found if part.column is None]
             if by_trying:
-                return f"No counter shows {_within(by_trying[0].name)}, which was found by trying"
+                return f"No counter shows {within(by_trying[0].name)}, which was found by trying"
             if not found:
                 return f"Slow runs spend more time {places}{_rest(cause.rest)}"
+            factors = f"go with {listed([_part(part) for part in found])}"
+            if places and isinstance(parts[0], Located):
+                return f"Slow runs spend more time {places}, and {factors}{_rest(cause.rest)}"
             beside = f", and spend more time {places}" if places else ""
-            return f"The slow runs go with {listed([_part(part) for part in found])}{beside}{_rest(cause.rest)}"
+            return f"The slow runs {factors}{beside}{_rest(cause.rest)}"
         case NotVisible():
             return _not_visible(cause)
         case NotSought(why=why):
@@ -87,21 +98,21 @@ def _rest(rest: UnexplainedRest | None) -> str:
 
 
 def _part(part: Found) -> str:
-    moved = {True: ", fell", False: ", not shown to fall", None: ""}[part.fell]
+    moved = {True: ", which fell with the remedy", False: ", not shown to fall with it", None: ""}[part.fell]
     known = part.auc is not None and part.p_value is not None
     numbers = f", AUC {part.auc:.2f}, family-wise p {part.p_value:.2g}" if known else ""
-    return f"{_within(part.name)} ({part.column}{numbers}{moved})"
+    return f"{within(part.name)} ({part.column}{numbers}{moved})"
 
 
 def _place(part: Located) -> str:
-    known = f", which looks like {_within(part.recognised.name)}" if part.recognised else ""
+    known = f", which looks like {within(part.recognised.name)}" if part.recognised else ""
     said = "; ".join(filter(None, (f"{part.what}{known}" if part.what else "", part.why)))
     what = f": {said}" if said else ""
     low, high = part.gap_interval.low, part.gap_interval.high
     return f"{part.name} ({part.gap_ms:.3g} ms [{low:.3g}, {high:.3g}], {100 * part.share:.2g} % of the variance{what})"
 
 
-def _within(name: str) -> str:
+def within(name: str) -> str:
     """Write a name as it stands within a sentence: `Run-queue wait` with a small letter, `CPU migrations` as it is."""
     return f"{name[:1].lower()}{name[1:]}" if name[1:2].islower() else name
 
@@ -109,7 +120,7 @@ def _within(name: str) -> str:
 def _not_visible(cause: NotVisible) -> str:
     slight = cause.slight
     if slight is None:
-        leaves = f"; {listed([_within(name) for name in cause.hidden])} leave no counter" if cause.hidden else ""
+        leaves = f"; {listed([within(name) for name in cause.hidden])} leave no counter" if cause.hidden else ""
         return (
             f"None of {cause.groups} groups of counters goes with the slow runs by more than luck over {cause.runs} "
             f"runs (family-wise p {cause.p_value:.2g}{leaves}){_unexplained(cause)}"
@@ -205,9 +216,6 @@ def _open(remedy: Undecided) -> str:
     )
     left = ", ".join(filter(None, parts))
     return f"no remedy was confirmed{_ENDED[remedy.ended_by]}{f': {left}' if left else ''}"
-
-
-_ENDED = {"pairs": "", "budget": " before the budget ended", "planner": " before the planner ended the search"}
 
 
 def _declined(names: Sequence[str]) -> str:
@@ -316,17 +324,22 @@ def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[s
         names = ", ".join(openings.by_hand)
         yield f"Try by hand what the tool cannot do, with the steps in the report under “Not tried”: {names}."
     match cause:
-        case Explained(parts=parts) if any(isinstance(part, Found) for part in parts):
-            yield "Going together is not causing: if every remedy fails, suspect what else moves with the factor."
         case Explained(parts=parts):
-            states = [part.state.value for part in parts if isinstance(part, Located) and not part.recognised]
-            yield from (
-                f"Read what that state is, and what acts on it: `vgo-agent explain {state}`." for state in states[:1]
-            )
+            yield from filter(None, (_after_parts(parts),))
         case NotVisible():
             yield from _after_nothing(openings)
         case _:
             assert_never(cause)
+
+
+def _after_parts(parts: Sequence[Found | Located | Placed]) -> str:
+    """What to look at; empty where nothing is."""
+    if isinstance(first := parts[0], Placed):
+        return f"See what {first.name} does in slow runs, and where it runs: `vgo-agent analyze --by {first.by} RUN`."
+    if any(isinstance(part, Found) for part in parts):
+        return "Going together is not causing: if every remedy fails, suspect what else moves with the factor."
+    states = [part.state.value for part in parts if isinstance(part, Located) and not part.recognised]
+    return f"Read what that state is, and what acts on it: `vgo-agent explain {states[0]}`." if states else ""
 
 
 def _held(cause: Cause) -> tuple[Located, ...]:
@@ -335,7 +348,19 @@ def _held(cause: Cause) -> tuple[Located, ...]:
         return ()
     if isinstance(cause, NotVisible):
         return cause.held
-    return tuple(one for part in cause.parts for one in (part.held[:1] if isinstance(part, Found) else (part,)))
+    return tuple(one for part in cause.parts for one in _states(part)[:1])
+
+
+def _states(part: Found | Located | Placed) -> tuple[Located, ...]:
+    match part:
+        case Found(held=held):
+            return held
+        case Located():
+            return (part,)
+        case Placed():
+            return ()
+        case _:
+            assert_never(part)
 
 
 def _after_nothing(openings: Openings) -> Iterator[str]:

@@ -6,13 +6,49 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...prompts.render import render
 from ..terminal import WIDTH
-from .checker import Objection
 from .fact import START, CitableFact, SuggestedCommand, sentence
 from .intents import ParsedQuestion
+
+TAGS = re.compile(r"\[([fk]\d+)\]\.?")
+
+
+class Objection(NamedTuple):
+    """A sentence that may not stand, and why."""
+
+    sentence: str
+    why: str
+
+
+def objections(text: str, facts: Sequence[CitableFact]) -> list[Objection]:
+    """List what in a text is not borne out by these facts; empty means that all of it is."""
+    listed = {fact.tag: " ".join(sentence(fact).split()) for fact in facts}
+    return [Objection(said, why) for said in sentences(text) if (why := _objection(said, listed))]
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Split a text behind each reference; what has none behind it is the last."""
+    plain = " ".join(re.sub(r"(?m)^- ", "", text).split())
+    start = 0
+    for found in TAGS.finditer(plain):
+        yield plain[start : found.end()].strip()
+        start = found.end()
+    if rest := plain[start:].strip():
+        yield rest
+
+
+def _objection(said: str, listed: dict[str, str]) -> str:
+    found = TAGS.search(said)
+    if found is None:
+        return "it has no reference"
+    tag = found[1]
+    if tag not in listed:
+        return f"there is no {tag}"
+    return "" if said == listed[tag] else f"it says something else than {tag}"
+
 
 TEMPLATES = "templates"
 

@@ -17,8 +17,7 @@ from ...knowledge.passages import KnowledgePassage
 from ..planners.state import quoted
 from ..record import FinishedRun
 from ..report.evidence import gather
-from .answer import TEMPLATES, AnswerSentence, QuestionAnswer
-from .checker import Objection, objections
+from .answer import TEMPLATES, AnswerSentence, Objection, QuestionAnswer, objections
 from .fact import CitableFact, numbered
 from .intents import ParsedQuestion, Sources, understood
 from .material import Material, material
@@ -29,7 +28,6 @@ from .speaker import NotSpoken, Speaker
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index
-
 
 MOST_DIRECT = 8
 MOST_PASSAGES = 8

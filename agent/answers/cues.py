@@ -1,7 +1,8 @@
-"""By what words a question is told to be of a kind: each counts, and the kind with the greatest sum is taken.
+"""By what words a question is told to be of a kind, and which entries words of every day stand for.
 
-A cue of several words stands in the question as it is written here. A question whose best sum is below LEAST is looked
-up in what is known instead. Of equal sums the kind that stands first here is taken.
+Each cue counts, and the kind with the greatest sum is taken, of equal sums the one that stands first here. A cue of
+several words stands in the question as it is written here. A question whose best sum is below LEAST is looked up in
+what is known instead.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ Intent = Literal[
 ]
 Context = Literal["cluster", "container", "without root", "keep"]
 LEAST = 3
-
 _CUES: Mapping[Intent, Mapping[int, str]] = {
     "why": {
         1: "slow, slower, slowest, vary, varies, varying, differ, differs, fluctuate, fluctuates, noisy, jitter, "
@@ -124,7 +124,7 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     },
     "who": {
         5: "who decided, who decides, who chose, which planner, what planner, which model, what model, "
-        "are you a model, are you an ai",
+        "are you a model, are you an ai"
     },
     "machine": {
         3: "with root, with sudo, using sudo",
@@ -151,9 +151,7 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         4: "how many runs, how many times, how often, number of runs, total runs, total number, how many samples, "
         "how many measurements, how many executions",
     },
-    "failing": {
-        6: "fail, fails, failed, failing, failure, failures, crash, crashes, crashed, crashing",
-    },
+    "failing": {6: "fail, fails, failed, failing, failure, failures, crash, crashes, crashed, crashing"},
     "summary": {
         2: "found",
         3: "find out, result, results",
@@ -167,7 +165,6 @@ CUES: Mapping[Intent, Mapping[str, int]] = {
     for intent, by_worth in _CUES.items()
 }
 """Cue to what it is worth, by kind of question."""
-
 _CONTEXTS: Mapping[Context, str] = {
     "cluster": "cluster, slurm, sbatch, srun, mpi, mpirun, hpc, nodes, supercomputer, batch system",
     "container": "container, containers, docker, podman, kubernetes, pod",
@@ -176,7 +173,6 @@ _CONTEXTS: Mapping[Context, str] = {
 }
 CONTEXTS: Mapping[Context, Sequence[str]] = {context: cues.split(", ") for context, cues in _CONTEXTS.items()}
 """Where the user wants to do it, or how."""
-
 BACK = frozenset({"it", "that", "this", "them", "those", "one"})
 """Words that may stand for what the question before was about."""
 _SUSPECTING = (
@@ -187,3 +183,30 @@ SUSPECTING = _SUSPECTING.split(", ")
 """A factor that is named with one of these is asked about as the cause."""
 FOR_HELP = frozenset({"help", "menu", "commands", "options", "questions", "please", "me", "h"})
 """A question of these words alone asks what can be asked."""
+
+
+_STOOD_FOR: Mapping[str, str] = {
+    "pinned memory, pinned host": "mitigation:pinned_host_memory",
+    "pinning, pinned, pin, taskset, cpu affinity": "mitigation:pin_to_cpu",
+    "huge pages, hugepages": "mitigation:glibc_hugetlb, mitigation:thp_always, mitigation:mthp_64k",
+    "thp": "mitigation:thp_always, mitigation:thp_never, mitigation:thp_disable",
+    "smt, hyperthreading, hyper threading": "mitigation:disable_smt, factor:smt_sharing",
+    "turbo": "mitigation:turbo_off, factor:cpu_frequency",
+    "aslr": "mitigation:randomisation_off, factor:memory_layout",
+    "gpu, gpus, graphics card": "factor:gpu_contention, factor:gpu_clocks, factor:gpu_throttling",
+    "disk, disks, ssd, hard drive": "factor:disk_queue, factor:io_wait",
+    "network": "factor:network_loss, factor:network_queues",
+}
+ALIASES: Mapping[str, Sequence[str]] = {
+    alias: entries.split(", ") for aliases, entries in _STOOD_FOR.items() for alias in aliases.split(", ")
+}
+
+
+def stood_for(plain: str) -> tuple[tuple[str, ...], str]:
+    """Give the entries that words of a question stand for, and the words that are left; the longest alias first."""
+    found: list[str] = []
+    for alias in sorted(ALIASES, key=len, reverse=True):
+        if f" {alias} " in plain:
+            plain = plain.replace(f" {alias} ", " ; ")
+            found += ALIASES[alias]
+    return tuple(dict.fromkeys(found)), plain

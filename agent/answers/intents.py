@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 
 from ...knowledge.bm25 import words as telling
 from ...knowledge.loader import Knowledge
-from ...knowledge.named import called, meant, mentioned
-from ...knowledge.passages import KnowledgePassage
+from ...knowledge.passages import KnowledgePassage, called, meant, mentioned
 from . import of_terms
-from .aliases import stood_for
-from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent
+from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent, stood_for
 from .near import Near, content
 
 MOST = 2000
@@ -39,7 +37,6 @@ LOOKED_UP: Mapping[Intent, tuple[str, ...]] = {
 OF_CUES = frozenset(telling(" ".join(cue for cues in CUES.values() for cue in cues)))
 """Words that say what kind of question it is, and nothing of its matter."""
 _DENIED = frozenset({"no", "never", "off", "without"})
-
 Search = Callable[[str], Sequence[KnowledgePassage]]
 
 

@@ -17,7 +17,6 @@ MOST_OTHERS = 3
 MOST_FOUND = 3
 FEW = 2
 FORMATS = {"cluster": "slurm", "container": "docker"}
-
 Search = Callable[[str], Sequence[KnowledgePassage]]
 
 
@@ -75,15 +74,22 @@ def _why(run: RunFacts) -> Material:
     return Material(direct, others, tuple(proposed), "explain", 1 if reached else FEW)
 
 
+def _with_report(
+    run: RunFacts, direct: Sequence[CitableFact], more: Sequence[CitableFact], most_more: int = Material.most_more
+) -> Material:
+    """The whole report is what may come next."""
+    return Material(tuple(direct), tuple(more), (fact.report(run.evidence),), most_more=most_more)
+
+
 def _where(run: RunFacts) -> Material:
     """Where slow runs take more time, in all, then by state with what it was made of; or where a gain lies."""
     direct = run.of("where", "state", "on_cpu") or run.of("gained") or run.of("no_ledger")
-    return Material(direct, (*run.of("verdict"), *run.of("classes")), (fact.report(run.evidence),), most_more=1)
+    return _with_report(run, direct, (*run.of("verdict"), *run.of("classes")), 1)
 
 
 def _tried(run: RunFacts) -> Material:
     direct = run.of("tried", "relative", "gained") or run.of("nothing_tried")
-    return Material(direct, (*run.of("price", "levels", "untried"),), (fact.report(run.evidence),))
+    return _with_report(run, direct, run.of("price", "levels", "untried"))
 
 
 def _sure(run: RunFacts) -> Material:
@@ -116,34 +122,16 @@ def _next(run: RunFacts) -> Material:
     return Material(direct, (*run.of("untried")[:MOST_OTHERS], *run.of("warning")), tuple(proposed[:MOST_FOUND]))
 
 
-def _who(run: RunFacts) -> Material:
-    return Material(run.of("planner"), run.of("method", "recorded"), tuple(fact.check(run.evidence)))
-
-
-def _machine(run: RunFacts) -> Material:
-    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (fact.LAYERS,))
-
-
 def _spread(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
-    return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (fact.report(run.evidence),))
+    return _with_report(run, (*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")))
 
 
 def _classes(run: RunFacts) -> Material:
     """How far the slow runs are from the fast ones; where none were told apart, how far all scatter."""
     told = (*run.of("classes"), *run.of("cut"))
-    direct = told or run.of("baseline")
-    return Material(
-        direct, (*run.of("suspect")[:1], *(run.of("baseline") if told else ())), (fact.report(run.evidence),)
-    )
-
-
-def _runs(run: RunFacts) -> Material:
-    return Material(run.of("runs") or run.of("baseline"), run.of("classes", "baseline"), (fact.report(run.evidence),))
-
-
-def _fails(run: RunFacts) -> Material:
-    return Material(run.of("failing") or run.of("none_failed"), run.of("verdict"), (fact.report(run.evidence),))
+    baseline = run.of("baseline")
+    return _with_report(run, told or baseline, (*run.of("suspect")[:1], *(baseline if told else ())))
 
 
 def _summary(run: RunFacts) -> Material:
@@ -163,12 +151,12 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "put back": _put_back,
     "not measured": _not_measured,
     "next": _next,
-    "who": _who,
-    "machine": _machine,
+    "who": lambda run: Material(run.of("planner"), run.of("method", "recorded"), tuple(fact.check(run.evidence))),
+    "machine": lambda run: Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (fact.LAYERS,)),
     "spread": _spread,
     "classes": _classes,
-    "runs": _runs,
-    "failing": _fails,
+    "runs": lambda run: _with_report(run, run.of("runs") or run.of("baseline"), run.of("classes", "baseline")),
+    "failing": lambda run: _with_report(run, run.of("failing") or run.of("none_failed"), run.of("verdict")),
     "summary": _summary,
 }
 """Kinds of questions that are about the run alone."""
@@ -210,7 +198,6 @@ def _proposals(key: str, run: RunFacts) -> Iterator[SuggestedCommand]:
 
 
 def _cost(asked: ParsedQuestion, run: RunFacts) -> Material:
-    """What it does to the mean, and when it hurts."""
     keys = asked.keys("mitigation") or ((run.winner,) if run.winner else run.tried)
     known = run.evidence.run.knowledge.mitigations
     direct = [fact for key in keys for fact in run.of("price", key=key)]
@@ -222,7 +209,6 @@ def _cost(asked: ParsedQuestion, run: RunFacts) -> Material:
 
 
 def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
-    """What to do, here or where the user says."""
     evidence, known = run.evidence, run.evidence.run.knowledge.mitigations
     kept = list(of_known.keep(known[run.winner], evidence)) if run.winner in known else []
     won = run.of("tried", "relative", "gained", key=run.winner) if run.winner else ()
@@ -282,7 +268,7 @@ def _terms(asked: ParsedQuestion, run: RunFacts) -> Material:
     direct = tuple(draft for key in keys for draft in of_terms.definition(key))
     kinds = dict.fromkeys(kind for key in keys for kind in of_terms.SHOWN.get(key, ("verdict",)))
     shown = tuple(fact for kind in kinds for fact in run.of(kind)[-1:])
-    return Material(direct, shown, (fact.report(run.evidence),), most_more=FEW)
+    return _with_report(run, direct, shown, FEW)
 
 
 def _searched(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from ...knowledge.passages import KnowledgePassage, cited
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...tools.mitigation.preconditions import unmet
-from ..commands.alone import tried_here
+from ..commands.mitigation_arguments import tried_here
 from ..planners.state import quoted
 from ..report.evidence import Evidence
-from . import names
+from . import fact
 from .fact import START, CitableFact, stated
 from .intents import ParsedQuestion
 from .near import excerpt
@@ -31,11 +31,11 @@ def what(identity: str, evidence: Evidence, short: bool = False) -> CitableFact:
     return stated("what", name, words.partition(". ")[0] if short else words, sources=_sources(entry.references, key))
 
 
-def _name(kind: str, key: str, evidence: Evidence) -> names.Name:
+def _name(kind: str, key: str, evidence: Evidence) -> fact.Name:
     known = evidence.run.knowledge
     if kind == "state":
-        return names.Name(key, f"{key} ({known.states[key].name})")
-    return names.of_factor(key, known) if kind == "factor" else names.of_mitigation(key, evidence)
+        return fact.Name(key, f"{key} ({known.states[key].name})")
+    return fact.of_factor(key, known) if kind == "factor" else fact.of_mitigation(key, evidence)
 
 
 def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[CitableFact]:
@@ -43,7 +43,7 @@ def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[CitableFact]:
     if factor.signals:
         listed = ", ".join(factor.signals[:MOST_NAMED])
         yield stated(
-            "shows", names.of_factor(factor.key, evidence.run.knowledge), listed, sources=_sources((), factor.key)
+            "shows", fact.of_factor(factor.key, evidence.run.knowledge), listed, sources=_sources((), factor.key)
         )
 
 
@@ -51,13 +51,13 @@ def cures(factor: KnownFactor, evidence: Evidence) -> Iterator[CitableFact]:
     """Name what is known against a factor, in the order to try it."""
     if factor.mitigations:
         detail = ", ".join(factor.mitigations[:MOST_NAMED])
-        name = names.of_factor(factor.key, evidence.run.knowledge)
+        name = fact.of_factor(factor.key, evidence.run.knowledge)
         yield stated("cures", name, detail, sources=_sources(factor.references, factor.key))
 
 
 def when(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
     """Say when a mitigation helps, and when it hurts."""
-    name = names.of_mitigation(mitigation.key, evidence)
+    name = fact.of_mitigation(mitigation.key, evidence)
     sources = _sources(mitigation.references, mitigation.key)
     for kind, text in (("when", mitigation.when), ("hurts", mitigation.hurts)):
         yield stated(kind, name, _own_words(text, mitigation.key, evidence), sources=sources)
@@ -65,7 +65,7 @@ def when(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
 
 def keep(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
     """Say what makes it permanent, in the words of its entry."""
-    name = names.of_mitigation(mitigation.key, evidence)
+    name = fact.of_mitigation(mitigation.key, evidence)
     for step in mitigation.steps:
         words = step.removeprefix("To keep it:").strip()
         detail = _own_words(words, mitigation.key, evidence)
@@ -74,7 +74,7 @@ def keep(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
 
 def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[CitableFact]:
     """Say whether it could have been tried, by the machine and the program of this run."""
-    name, key = names.of_mitigation(mitigation.key, evidence), mitigation.key
+    name, key = fact.of_mitigation(mitigation.key, evidence), mitigation.key
     candidate = evidence.candidates.get(key)
     machine, subject, busy = evidence.run.machine, evidence.run.subject, evidence.busy_cpus
     by_tool, found, _ = tried_here(mitigation, machine, subject)
@@ -94,7 +94,7 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[CitableFact]:
     known = run.evidence.run.knowledge
     factors = [factor for factor in known.factors.values() if mitigation.key in factor.mitigations]
     seen = [factor for factor in factors if run.of("suspect", key=factor.key)]
-    name = names.of_mitigation(mitigation.key, run.evidence)
+    name = fact.of_mitigation(mitigation.key, run.evidence)
     sources = _sources((), mitigation.key)
     calls = run.evidence.calls("rank_factors")[-1:] or run.evidence.calls("conclude")[-1:]
     if seen:
@@ -108,7 +108,7 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[CitableFact]:
 def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterator[CitableFact]:
     """Cite what a search found, the sentences of it that answer best; nothing where it has none."""
     if passage.kind == "note":
-        name = names.Name("", f"the note {quoted(passage.title, 120)}")
+        name = fact.Name("", f"the note {quoted(passage.title, 120)}")
     else:
         name = _name(passage.kind, passage.key, evidence)
     kind = "note" if passage.kind == "note" else "entry"
@@ -172,20 +172,15 @@ def of_mitigation(key: str, run: RunFacts) -> tuple[CitableFact, ...]:
     tried = (*run.of("tried", "relative", "gained", key=key), *run.of("levels", key=key))
     if tried:
         return (*tried, *run.of("price", key=key))
-    name, calls = names.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]
+    name, calls = fact.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]
     return run.of("untried", key=key) or (stated("never_tried", name, calls=calls, met=key in run.evidence.candidates),)
 
 
 def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[CitableFact, ...]:
     """Ranked, with its numbers; or why it was not."""
     seen = run.of("suspect", "contrary", "not_visible", key=factor.key)
-    return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)
-
-
-def _beyond(factor: KnownFactor, run: RunFacts) -> CitableFact | None:
-    """Look behind the first of the ranking, which alone are listed."""
-    found = (one for one in run.evidence.factors if one.factor == factor.key)
-    return next((ranked(one, run.evidence) for one in found), None)
+    beyond = (ranked(one, run.evidence) for one in run.evidence.factors if one.factor == factor.key)
+    return seen or (next(beyond, None) or _grouped(factor, run) or _unranked(factor, run),)
 
 
 def _grouped(factor: KnownFactor, run: RunFacts) -> CitableFact | None:
@@ -193,21 +188,21 @@ def _grouped(factor: KnownFactor, run: RunFacts) -> CitableFact | None:
     evidence, known = run.evidence, run.evidence.run.knowledge
     for group in run.evidence.factors:
         if own := [name for name in group.members if factor.place(name)]:
-            other = names.of_factor(group.factor, known).shown
-            detail = f"{names.column(own[0], known)}, grouped with {other}, {numbers_of(group, evidence)}"
-            return stated("grouped", names.of_factor(factor.key, known), detail, evidence.calls("rank_factors")[-1:])
+            other = fact.of_factor(group.factor, known).shown
+            detail = f"{fact.column(own[0], known)}, grouped with {other}, {numbers_of(group, evidence)}"
+            return stated("grouped", fact.of_factor(factor.key, known), detail, evidence.calls("rank_factors")[-1:])
     return None
 
 
 def _unranked(factor: KnownFactor, run: RunFacts) -> CitableFact:
     """Set aside before, not measured at all, or not looked at."""
     evidence, known = run.evidence, run.evidence.run.knowledge
-    name = names.of_factor(factor.key, known)
+    name = fact.of_factor(factor.key, known)
     calls = evidence.calls("rank_factors")[-1:] or evidence.calls("conclude")[-1:]
     aside = evidence.ranking.set_aside if evidence.ranking else {}
     for column, why in aside.items():
         if factor.place(column):
-            detail = f"{names.column(column, known)}, {quoted(why, MOST_WORDS)}"
+            detail = f"{fact.column(column, known)}, {quoted(why, MOST_WORDS)}"
             return stated("aside", name, detail, calls)
     kind = "not_ranked" if any(factor.place(column) for column in evidence.columns) else "unmeasured"
     return stated(kind, name, calls=calls)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...knowledge.states import state_words
+from ...knowledge.terms import state_words
+from ...tools.claim import interval
 from ...tools.ranking import RankedFactor
 from ...tools.verdict import confirmed, factors_found, helpful, title
-from ...tools.verdict_words import headline
 from ..planners.state import quoted
 from ..record import bodies
 from ..report import failing, how, ledger
@@ -23,7 +23,7 @@ from ..report.numbers import number, p_value, percent, quantity
 from ..report.remarks import findings, warnings
 from ..report.tables import absent
 from ..transcript import Approval, Decision, ToolEnd
-from . import names, of_runs
+from . import fact, of_runs
 from .fact import START, CitableFact, numbered, stated
 from .of_runs import trials
 
@@ -102,14 +102,14 @@ def _verdict(evidence: Evidence) -> CitableFact:
     verdict, known = evidence.verdict, evidence.run.knowledge
     parts, proof = factors_found(verdict), helpful(verdict)
     key = proof.mitigation if proof else evidence.run.plan.mitigation
-    factor = names.of_factor(parts[0].factor, known) if parts else names.NOBODY
-    name = names.of_mitigation(key, evidence) if key else factor
+    factor = fact.of_factor(parts[0].factor, known) if parts else fact.NOBODY
+    name = fact.of_mitigation(key, evidence) if key else factor
     calls = (*evidence.calls("conclude")[-1:], *verdict.evidence)
-    told = f"{title(verdict)}; {quoted(headline(verdict), MOST_OF_VERDICT)}"
+    told = f"{title(verdict)}; {quoted(evidence.plain, MOST_OF_VERDICT)}"
     if proof:
         # Adjusted for all that was confirmed; the p-value of its batch alone stands with what was tried.
         level, p = percent(proof.claim.level), p_value(proof.claim.p_value)
-        told += f"; the interval of the {proof.claim.measure} is one of {level}, adjusted {p}"
+        told += f"; {proof.claim.measure} ratio {interval(proof.claim)}, {level}, adjusted {p}"
     return stated("verdict", name, told, calls)
 
 
@@ -117,7 +117,7 @@ def _baseline(evidence: Evidence) -> Iterator[CitableFact]:
     measured = evidence.measured
     if measured is None:
         return
-    unit, found, known = names.unit(evidence.run.subject.unit), measured.outcome, measured.sd_interval
+    unit, found, known = fact.unit(evidence.run.subject.unit), measured.outcome, measured.sd_interval
     between = f" [{quantity(known.low, unit)}, {quantity(known.high, unit)}]" if known else ""
     detail = (
         f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, "
@@ -161,7 +161,7 @@ def _where(evidence: Evidence) -> Iterator[CitableFact]:
 def ranked(factor: RankedFactor, evidence: Evidence) -> CitableFact:
     """Say whether the slow runs go with a factor, with its numbers."""
     kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
-    name = names.of_factor(factor.factor, evidence.run.knowledge)
+    name = fact.of_factor(factor.factor, evidence.run.knowledge)
     calls = evidence.calls("rank_factors")[-1:]
     return stated(kind, name, numbers_of(factor, evidence), calls)
 
@@ -171,7 +171,7 @@ def _others(evidence: Evidence) -> Iterator[CitableFact]:
     found = evidence.suspects[1:]
     known = evidence.run.knowledge
     named = [
-        f"{names.of_factor(one.factor, known).shown}, AUC {number(one.auc, 3)}{_beside(one)}"
+        f"{fact.of_factor(one.factor, known).shown}, AUC {number(one.auc, 3)}{_beside(one)}"
         for one in found[:MOST_FACTORS]
     ]
     if named:
@@ -181,9 +181,9 @@ def _others(evidence: Evidence) -> Iterator[CitableFact]:
 
 def numbers_of(factor: RankedFactor, evidence: Evidence) -> str:
     """Give the numbers of a factor: its column, how well it tells slow runs from fast, and its medians."""
-    unit = names.unit(column_unit(factor.column, evidence.columns))
+    unit = fact.unit(column_unit(factor.column, evidence.columns))
     medians = f"{quantity(factor.slow_median, unit)} in slow runs and {quantity(factor.fast_median, unit)} in fast ones"
-    shown = names.column(factor.column, evidence.run.knowledge)
+    shown = fact.column(factor.column, evidence.run.knowledge)
     numbers = f"AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}"
     return f"{shown}, {numbers}, median {medians}{_beside(factor)}"
 
@@ -199,12 +199,11 @@ def _hidden(evidence: Evidence) -> Iterator[CitableFact]:
         detail = f"{quoted(columns, 160)}, since {quoted(why, MOST_WORDS)}"
         yield stated("absent", detail=detail, calls=calls)
     for factor, _ in suspects(evidence):
-        name = names.of_factor(factor.key, evidence.run.knowledge)
+        name = fact.of_factor(factor.key, evidence.run.knowledge)
         yield stated("hidden", name, calls=calls)
 
 
 def _remarks(evidence: Evidence) -> Iterator[CitableFact]:
-    """Warnings and next steps of the report, in its words."""
     calls = evidence.calls("conclude")[-1:]
     for text in warnings(evidence):
         yield stated("warning", detail=quoted(text, MOST_WORDS), calls=calls)
@@ -213,7 +212,6 @@ def _remarks(evidence: Evidence) -> Iterator[CitableFact]:
 
 
 def _failing(evidence: Evidence) -> Iterator[CitableFact]:
-    """Failed runs and what goes with failing, in the words of the report."""
     calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in evidence.calls(tool)[-1:])
     told = [*failing.sentences(evidence), *failing.of_mitigations(evidence)]
     for text in told:
@@ -234,7 +232,7 @@ def _manner(evidence: Evidence) -> Iterator[CitableFact]:
     surveyed = "; ".join(f"{name} {text}" for name, text in how.machine(evidence))
     yield stated("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if proof := confirmed(evidence.verdict):
-        yield stated("reproduce", names.of_mitigation(proof.mitigation, evidence), calls=concluded)
+        yield stated("reproduce", fact.of_mitigation(proof.mitigation, evidence), calls=concluded)
     yield stated("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
 
 

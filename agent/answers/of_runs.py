@@ -19,7 +19,7 @@ from ..planners.state import quoted
 from ..report.evidence import Evidence
 from ..report.mitigations import untried
 from ..report.numbers import number, p_value, percent, quantity, ratio, statistic_name
-from . import names
+from . import fact
 from .fact import CitableFact, stated
 
 MOST_WORDS = 300
@@ -47,7 +47,7 @@ def classes(evidence: Evidence) -> Iterator[CitableFact]:
     """Say how far the slow runs are from the fast ones: shares, medians and their ratio, and where the cut lies."""
     if evidence.labelled is None or evidence.runs_explained is None:
         return
-    found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
+    found, unit = evidence.labelled.classes, fact.unit(evidence.run.subject.unit)
     calls = (*evidence.calls("profile")[-1:], *evidence.calls("label")[-1:])
     slow, outcome = np.array(found.slow, dtype=np.bool_), evidence.runs_explained.outcome
     if slow.size == outcome.size:
@@ -119,7 +119,7 @@ def trials(evidence: Evidence) -> Iterator[CitableFact]:
     """Tell of each mitigation in the order of the first try, then of the rest."""
     found = list(_tried(evidence))
     for trial in found:
-        name = names.of_mitigation(trial.key, evidence)
+        name = fact.of_mitigation(trial.key, evidence)
         detail = effect(trial.comparison) if trial.comparison else ""
         words = {"outcome": trial.outcome, "less": word("less"), "more": word("more")}
         yield stated("tried", name, detail, trial.calls, **words)
@@ -139,7 +139,8 @@ def _tried(evidence: Evidence) -> Iterator[MitigationTrial]:
     by_key: dict[str, list[Batch]] = {}
     for batch in evidence.batches:
         by_key.setdefault(batch.applied.mitigation, []).append(batch)
-    also = _confirmed(evidence)
+    second = (batch for batch in evidence.batches if batch.call.call_id in evidence.confirmations)
+    also = {batch.applied.mitigation for batch in second if batch.claim and direction(batch.claim) == "less"}
     for key, batches in by_key.items():
         last = batches[-1]
         calls = tuple(call for batch in batches for call in (batch.call.call_id, batch.comparing) if call)
@@ -162,12 +163,6 @@ def _outcome(last: Batch) -> str:
     return "not shown" if found.refuted else OUTCOMES[found.direction]
 
 
-def _confirmed(evidence: Evidence) -> set[str]:
-    """Name what a second batch confirmed."""
-    second = (batch for batch in evidence.batches if batch.call.call_id in evidence.confirmations)
-    return {batch.applied.mitigation for batch in second if batch.claim and direction(batch.claim) == "less"}
-
-
 def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
     """Series that were made after a person had changed something."""
     for call, applied in evidence.ended(ByHandResult):
@@ -184,11 +179,10 @@ def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[CitableFact]:
     words = {"mean": _mean(trial, evidence)}
     if trial.comparison and words["mean"]:
         detail = ratios(trial.comparison, "mean")
-        yield stated("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, **words)
+        yield stated("price", fact.of_mitigation(trial.key, evidence), detail, trial.calls, **words)
 
 
 def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
-    """Say what became of the mean; nothing where there is no claim."""
     mean = trial.comparison.claims["mean"] if trial.comparison else None
     if not isinstance(mean, Claim):
         return ""
@@ -202,7 +196,7 @@ def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[CitableFac
     if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
         words = {"mean": _mean(trial, evidence), "better": word("less", "mean"), "less": word("less")}
         detail = ratios(trial.comparison, "cv")
-        yield stated("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, **words)
+        yield stated("relative", fact.of_mitigation(trial.key, evidence), detail, trial.calls, **words)
 
 
 def _levels(evidence: Evidence) -> Iterator[CitableFact]:
@@ -213,7 +207,7 @@ def _levels(evidence: Evidence) -> Iterator[CitableFact]:
     best = f"; the least {screened.minimise} was left at {screened.best}" if screened.best else ""
     detail = quoted(f"{screened.parameter}: {tried}{best}", MOST_REASON)
     calls = evidence.calls("screen_levels")[-1:]
-    yield stated("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
+    yield stated("levels", fact.of_mitigation(screened.mitigation, evidence), detail, calls)
 
 
 def _untried(evidence: Evidence) -> Iterator[CitableFact]:
@@ -224,17 +218,17 @@ def _untried(evidence: Evidence) -> Iterator[CitableFact]:
     reasons |= {key: reason for key, reason in left.items() if key not in reasons}
     for key, reason in list(reasons.items())[:MOST_UNTRIED]:
         rests = (refusing[key],) if key in refusing else calls
-        yield stated("untried", names.of_mitigation(key, evidence), quoted(reason, MOST_REASON), rests)
+        yield stated("untried", fact.of_mitigation(key, evidence), quoted(reason, MOST_REASON), rests)
 
 
 def _put_back(found: list[MitigationTrial], evidence: Evidence) -> Iterator[CitableFact]:
     """What was done to the machine, as the record has it."""
     known = evidence.run.knowledge.mitigations
     for trial in (one for one in found if one.key in known):
-        name = names.of_mitigation(trial.key, evidence)
+        name = fact.of_mitigation(trial.key, evidence)
         words = {"scope": "by hand" if trial.outcome.startswith("by hand") else known[trial.key].scope}
         yield stated("put_back", name, calls=trial.calls, **words)
     for batch in evidence.batches:
         for told in batch.applied.told:
-            name = names.of_mitigation(batch.applied.mitigation, evidence)
+            name = fact.of_mitigation(batch.applied.mitigation, evidence)
             yield stated("told", name, quoted(told, MOST_REASON), (batch.call.call_id,))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge.loader import HERE
 from ...knowledge.passages import cited
 from ...knowledge.terms import read_terms, spelt
-from . import names
+from . import fact
 from .fact import CitableFact, stated
 
 ASKING = re.compile(
@@ -55,4 +55,4 @@ def definition(key: str) -> Iterator[CitableFact]:
         formula = f" As a formula, {term.formula}" if term.formula else ""
         text = f"{term.text}{formula}".rstrip(".")
         sources = tuple(map(cited, term.references)) or (f"what vgo-agent means by {term.names[0]}",)
-        yield stated("term", names.Name("", term.names[0]), " ".join(text.split()), sources=sources)
+        yield stated("term", fact.Name("", term.names[0]), " ".join(text.split()), sources=sources)

@@ -10,15 +10,13 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ...tools.case import changes_system
-from ...tools.plan import TrialPlan
 from ...tools.record import DENY_SYSTEM
+from ...tools.subject import TrialPlan
 from ..session_view.step import in_words
-from .past_runs import PAST, compared, open_run, split
-from .reply import ChatReply
+from .past_runs import PAST, TAKEN, answered_by_experiment, compared, open_run, split
 from .session import NO_QUESTION, READ_ONLY, ChatSession
 from .status import status_lines
-from .take_away import TAKEN
-from .words import COMMANDS, meant
+from .words import COMMANDS, ChatReply, meant
 
 Action = Callable[[ChatSession, str], ChatReply]
 CONCLUDING = ("chosen", "going on", "done")
@@ -76,10 +74,6 @@ def _label(session: ChatSession, argument: str) -> ChatReply:
     return _wish(session, "label", {"cut": cut})
 
 
-def _look_up(session: ChatSession, argument: str) -> ChatReply:
-    return _wish(session, "look_up", {"factor": argument} if argument else {})
-
-
 def _try(session: ChatSession, argument: str) -> ChatReply:
     if not argument:
         raise VgoError("Name the mitigation: /try pin_to_cpu; `vgo-agent mitigations` lists them.")
@@ -94,10 +88,6 @@ def _try(session: ChatSession, argument: str) -> ChatReply:
             "/stop ends it, and /again begins another one, in which it is asked about."
         )
     return _wish(session, "apply_mitigation", {"mitigation": named["key"]})
-
-
-def _compare(session: ChatSession, argument: str) -> ChatReply:
-    return compared(session, argument) or _wish(session, "compare")
 
 
 def _diagnose(session: ChatSession, argument: str) -> ChatReply:
@@ -173,10 +163,6 @@ def _positive(number: float) -> float:
     return number
 
 
-def _status(session: ChatSession, argument: str) -> ChatReply:
-    return ChatReply("\n".join(f"- {line}" for line in status_lines(session)))
-
-
 def _answer(session: ChatSession, argument: str) -> ChatReply:
     if session.state.question is None:
         raise VgoError(NO_QUESTION)
@@ -201,6 +187,8 @@ def _explain(session: ChatSession, argument: str) -> ChatReply:
 def _ask(session: ChatSession, argument: str) -> ChatReply:
     if not argument:
         return ChatReply("")
+    if answer := answered_by_experiment(session, argument):
+        return answer
     run = str(session.folder.path) if session.folder and session.view.status == "finished" else ""
     given = session.desk.ask("ask", question=argument, run=run, model=session.speaks)
     note = "" if run or session.folder is None else "\n\n*From what is known; the run has no verdict yet.*"
@@ -222,10 +210,6 @@ def _unknown(session: ChatSession, argument: str) -> ChatReply:
     )
 
 
-def _quit(session: ChatSession, argument: str) -> ChatReply:
-    return ChatReply("", opens="quit")
-
-
 ACTIONS: dict[str, Action] = {
     "measure": _step("measure"),
     "profile": _step("profile"),
@@ -233,9 +217,9 @@ ACTIONS: dict[str, Action] = {
     "rank": _step("rank_factors"),
     "diagnose": _diagnose,
     "label": _label,
-    "lookup": _look_up,
+    "lookup": lambda session, argument: _wish(session, "look_up", {"factor": argument} if argument else {}),
     "try": _try,
-    "compare": _compare,
+    "compare": lambda session, argument: compared(session, argument) or _wish(session, "compare"),
     "explain": _explain,
     "report": _report,
     "again": _again,
@@ -244,11 +228,11 @@ ACTIONS: dict[str, Action] = {
     "resume": _resume,
     "stop": _stop,
     "budget": _budget,
-    "status": _status,
+    "status": lambda session, _: ChatReply("\n".join(f"- {line}" for line in status_lines(session))),
     "answer": _answer,
     "step": _mode_step,
     "help": _help,
-    "quit": _quit,
+    "quit": lambda session, _: ChatReply("", opens="quit"),
     "ask": _ask,
     "unknown": _unknown,
     **PAST,

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from ...knowledge.errors import VgoError
 from ...tools.ending_signals import held
 from ...tools.mitigation.restore import restore
-from ...tools.plan import TrialPlan
+from ...tools.subject import TrialPlan
 from ..desk.desk import Desk
 from ..diagnosis import DiagnosisRequest, NewDiagnosis
-from ..past.deletion import is_held
+from ..history import is_held
 from ..run_folder import RunFolder
 from ..session_view.following import Following
 from ..session_view.view import EMPTY, SessionView
@@ -23,8 +23,6 @@ from ..worker.link import Mode, WorkerConnection, WorkerState, last_words, start
 RunControl = Literal["none", "ours", "watching", "elsewhere", "still"]
 """none: no run; ours: a worker that obeys us; watching: another app commands it; elsewhere: a one-shot command has it;
 still: nobody works on it."""
-
-
 RUNS_AT = Path("vgo-runs")
 NO_PROGRAM = "There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs."
 NO_QUESTION = "Nothing waits for an answer."

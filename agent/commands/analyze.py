@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .recorded_runs import OfAnalysis, by_node, by_rank, refuse_file, show, streamed
 
 if TYPE_CHECKING:
+    from ...tools.analysis.analyse import Analyses
     from ...tools.analysis.analysis import AnalysisOptions
     from ...tools.recorded.design import ColumnOptions
-    from ...tools.recorded.recorded import RecordedRuns
+    from ...tools.recorded.recorded import Observations, RecordedRuns
+
+    Designs = list[tuple[dict[str, Any], Observations]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,7 @@ library, or from mpiP); --save writes one line a run and rank.
 
         # What is wrong with the file is told before the heavy libraries load.
         from ...tools.analysis.analyse import analyse_groups
-        from ...tools.ledger.of_recorded import ledger_recorded
+        from ...tools.ledger.ledger import ledger_recorded
         from ...tools.recorded.design import designs
         from ..report.analysis import summary, text
 
@@ -92,12 +93,12 @@ library, or from mpiP); --save writes one line a run and rank.
         whole = len(parts) == 1 and parts[0][1].outcome_name == "outcome"
         ledger = ledger_recorded(recorded, self.seed, self.steady_cv) if whole else None
         recorded = streamed(recorded, parts[0][1].outcome_name)
-        found = analyse_groups(parts, question)
+        found = analyse_groups(parts, question, recorded)
         if self.save:
             from ..report.analysis_files import save
 
-            save(found, parts, recorded, shlex.join(["vgo-agent", *sys.argv[1:]]), Path(self.save))
-        self.answer(summary(found, recorded, ledger), text(found, recorded, ledger))
+            save(found, parts, recorded, self.again(), Path(self.save))
+        self.answer(summary(found, recorded, ledger), text(found, recorded, ledger, self._apart(found, parts)))
         return 0 if found.answered or (ledger and ledger.material) else 1
 
     def _question(self) -> AnalysisOptions:
@@ -105,6 +106,12 @@ library, or from mpiP); --save writes one line a run and rank.
         from ...tools.statistics.labels.cut_search import parse
 
         return AnalysisOptions(cut=parse(self.cut), alpha=self.alpha, steady_cv=self.steady_cv, seed=self.seed)
+
+    def _apart(self, found: Analyses, parts: Designs) -> str:
+        """Write the command that analyses kinds of runs apart; empty where they are not mixed."""
+        if not found.strata:
+            return ""
+        return self.again("--group", ",".join((*parts[0][0], *found.strata.columns)))
 
     def _wanted(self, recorded: RecordedRuns) -> ColumnOptions:
         from ...tools.recorded.design import ColumnOptions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...tools.case import changes_system
 from ...tools.findings import Findings
 from ...tools.mitigation.parameters import with_values
-from ...tools.plan import NO_MORE, TrialPlan
+from ...tools.subject import NO_MORE, TrialPlan
 from ...tools.verdict import from_json, helpful
 from ..again import again
 from ..progress import Lines
@@ -66,19 +66,16 @@ def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
 def _asked(trial: TrialRequest, run: Path) -> str:
     """Empty when it has been done, else why not."""
     mitigation = with_values(trial.mitigation, {}, trial.machine)
+    later = again("try", (trial.mitigation.key, "--after", str(run)), trial.subject)
     question = {
         "mitigation": mitigation.name,
         "scope": mitigation.scope,
         "hurts": mitigation.hurts,
         "steps": mitigation.steps,
-        "later": f"  Later, after a reboot too: {_later(trial, run)}",
+        "later": f"  Later, after a reboot too: {later}",
     }
     said = Lines(trial.subject.unit).approve(question)
     return "" if said["granted"] else str(said["reason"])
-
-
-def _later(trial: TrialRequest, run: Path) -> str:
-    return again("try", (trial.mitigation.key, "--after", str(run)), trial.subject)
 
 
 def _tell(line: str) -> None:

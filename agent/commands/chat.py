@@ -151,7 +151,6 @@ def _speaker(settings: UserSettings) -> str:
 
 
 def _refuse_terminal() -> None:
-    """Refuse a terminal that no screen can be drawn on."""
     from ..terminal import speaks_unicode
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -163,7 +162,6 @@ def _refuse_terminal() -> None:
 
 
 def _where_left(session: ChatSession) -> str:
-    """Say where the run is that was left."""
     if session.folder is None:
         return ""
     goes_on = session.place in ("ours", "watching", "elsewhere")

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from .options import Answering
-
-if TYPE_CHECKING:  # pydantic is dear to load, and needed by `run` alone
-    from ...layers.schema import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +54,7 @@ def columns() -> Iterator[str]:
     from ...layers.launcher import HOST
     from ...layers.loader import load_layers
     from ...tools.candidates import ORDER
-    from ...tools.execution.samples import PREFIX
+    from ...tools.execution.outcomes import PREFIX
 
     try:
         layers = load_layers().values()
@@ -70,13 +66,11 @@ def columns() -> Iterator[str]:
     for file, names in named.items():
         for name in names:
             made = name in (ORDER, HOST.name) or name.startswith(PREFIX)  # by a run itself, whatever the layers
-            if not made and not any(_shows(layer, name) for layer in layers):
+            shown = (
+                layer.column(name) or any(fnmatchcase(one.name, name) for one in layer.columns) for layer in layers
+            )
+            if not made and not any(shown):
                 yield f"{file}: no layer has the column {name}. Correct the name, or add the column to a layer."
-
-
-def _shows(layer: Layer, name: str) -> bool:
-    """Tell whether the layer has the column, or one that the pattern stands for."""
-    return layer.column(name) is not None or any(fnmatchcase(column.name, name) for column in layer.columns)
 
 
 def tools() -> Iterator[str]:

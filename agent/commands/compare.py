@@ -39,17 +39,15 @@ mean absolute deviation from the median: it is less, or more, or differs by noth
 lies between 0.66 and 1.52), or that is undecided. SD, CV and mean stand beside it, each with an interval of its own.
 Several arms are one family (Holm), and every interval has the level that is left to its arm. With --by, the cells of an
 arm are the family (arms share alpha alike), and the ratio of all cells together is the geometric mean of theirs, with
-an interval for cells that are not in the table.
+an interval for cells that are not in the table. Where columns of few values explain most of the spread within the arms,
+as where many programs or sizes stand in one table, they are named with what is found within their cells.
 
 --plan R asks of one FILE how many runs show an SD of R times the recorded one: experiments are simulated on the
 recorded runs' own shape and judged by the same test; the interval is that of the simulation.
 """
 
     REQUIRES = {"plan": "kind power"}
-    CONFLICTS = {
-        "by": "picture",
-        "plan": "condition baseline where pair by picture lower_is_better higher_is_better",
-    }
+    CONFLICTS = {"by": "picture", "plan": "condition baseline where pair by picture lower_is_better higher_is_better"}
 
     words: tuple[str, ...] = place("FILE", "recorded runs: CSV, Parquet, SHARP, pyperf, ...")
     metric: str | None = option("what to compare (needed with several columns of numbers)", metavar="COL")
@@ -95,17 +93,16 @@ recorded runs' own shape and judged by the same test; the interval is that of th
         tables = [read(Path(file), (), mapping) for file in files]
         if question.by:
             cells = contrast_cells(tables, question)
-            return self.answer(cells.model_dump(), by_cell(cells))
+            return self.answer(cells.model_dump(), by_cell(cells, self.again))
         found, values = contrast(tables, question)
         if self.picture:
-            from ..report.comparison_figure import picture
-            from ..report.saving import save_picture
+            from ..report.canvas import save_picture
+            from ..report.strips import comparison_figure
 
-            save_picture(picture(found, values), self.picture)
-        return self.answer(found.model_dump(), text(found))
+            save_picture(comparison_figure(found, values), self.picture)
+        return self.answer(found.model_dump(), text(found, self.again))
 
     def _planned(self, ratio: float) -> int:
-        """Say how many runs show a ratio of spreads."""
         from ...tools.recorded.read import read
         from ...tools.recorded_power import plan
         from ...tools.statistics.stopping.power import PowerRequest

@@ -13,8 +13,7 @@ from .options import Asking, OfProgram, OnHosts, option
 from .setting_options import EVERY
 
 if TYPE_CHECKING:
-    from ...tools.plan import TrialPlan
-    from ...tools.subject import Subject
+    from ...tools.subject import Subject, TrialPlan
     from ..diagnosis import DiagnosisRequest, NewDiagnosis
     from ..settings import UserSettings
 
@@ -73,7 +72,7 @@ def asked_of(subject: Subject, settings: UserSettings) -> DiagnosisRequest:
 
 def _plan(surface: Path | None) -> TrialPlan:
     """Refuse a folder without a surface before the first run."""
-    from ...tools.plan import NO_PLAN, TrialPlan
+    from ...tools.subject import NO_PLAN, TrialPlan
 
     if surface is None:
         return NO_PLAN
@@ -85,10 +84,7 @@ def _plan(surface: Path | None) -> TrialPlan:
 
 
 def carry_out(
-    new: NewDiagnosis,
-    settings: UserSettings,
-    command: Asking,
-    afterwards: Callable[[Path], None] = lambda _: None,
+    new: NewDiagnosis, settings: UserSettings, command: Asking, afterwards: Callable[[Path], None] = lambda _: None
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
     from ..diagnosis import diagnose

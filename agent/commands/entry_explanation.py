@@ -13,7 +13,7 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.passages import cited, related_notes, told_apart
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...knowledge.shape import overlap
-from ...knowledge.states import KnownState, state_words
+from ...knowledge.terms import KnownState, state_words
 from ...knowledge.time_states import MEASURED, WAITS, TimeState, measured_as
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
@@ -21,7 +21,7 @@ from ...tools.document import Block, Command, Facts, Listing, Section, Table
 from ...tools.layers_here import LayerStatus, here
 from ...tools.ledger.split import LEDGER, STACKS
 from ...tools.machine import Machine
-from .alone import this_machine, tried_here
+from .mitigation_arguments import this_machine, tried_here
 
 MOST_NAMED = 3
 """Columns that tell two factors apart, and mitigations of a factor that acts on a state."""
@@ -273,7 +273,6 @@ def _cure(mitigation: Mitigation, machine: Machine, sources: Mapping[str, int]) 
 
 
 def _here(mitigation: Mitigation, machine: Machine) -> str:
-    """Say whether it can be tried on this machine."""
     by_tool, unmet, needs = tried_here(mitigation, machine)
     program = f" with a program that {' and '.join(needs)}" if needs else ""
     if unmet:
@@ -287,7 +286,7 @@ def _changes(mitigation: Mitigation, machine: Machine) -> list[str]:
     """Give the shell line that does the same, in the words of a person."""
     from ...knowledge.errors import VgoError
     from ...tools.mitigation.by_hand import command_line
-    from .alone import nobody
+    from .mitigation_arguments import nobody
 
     if mitigation.apply is None:
         return []

@@ -59,7 +59,7 @@ is known once. The first search after an installation builds an index in the use
     def run(self) -> int:
         """Explain, or search; 1 where neither gives anything."""
         from ...knowledge.loader import load
-        from ...knowledge.named import meant
+        from ...knowledge.passages import meant
 
         known = load()
         name = " ".join(" ".join(self.words).split())
@@ -78,7 +78,7 @@ is known once. The first search after an installation builds an index in the use
         """Give the passages that a search finds, below the names that are near in spelling."""
         from ...knowledge.index import MOST as READ
         from ...knowledge.index import search
-        from ...knowledge.named import nearest
+        from ...knowledge.passages import nearest
 
         given = self.embedding or os.environ.get("VGO_AGENT_EMBEDDING") or None
         near = [] if len(question.split()) > WORDS_OF_A_NAME else nearest(question, known)
@@ -94,7 +94,7 @@ is known once. The first search after an installation builds an index in the use
 
 def listing(found: Sequence[KnowledgePassage], question: str = "") -> str:
     """Lay passages out, each with its source and the next command to type."""
-    from ..render.terminal import blocks_text
+    from ..render.text import blocks_text
 
     return blocks_text([_passage(number, row) for number, row in enumerate(rows(found, question), start=1)])
 

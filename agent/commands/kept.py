@@ -20,8 +20,7 @@ def keep(command: OfProgram, names: Sequence[str], param: Sequence[str], form: s
     from ...knowledge.loader import load
     from ...tools.mitigation.parameters import left_open, with_values
     from ...tools.mitigation.permanent import permanent
-    from .alone import this_machine
-    from .mitigation_arguments import mitigation_meant, values_meant
+    from .mitigation_arguments import mitigation_meant, this_machine, values_meant
     from .subject import root_of
 
     if len(names) != 1:
@@ -48,7 +47,7 @@ def keep(command: OfProgram, names: Sequence[str], param: Sequence[str], form: s
 
 def _program(command: OfProgram) -> tuple[str, ...]:
     """The program, as what starts it takes it: through a shell where it is a line for one."""
-    from ...tools.execution.resolve import resolve
+    from ...tools.execution.launch import resolve
 
     words = command.command
     if "command" in command.typed and not "".join(words[:1]).strip():

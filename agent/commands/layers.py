@@ -15,7 +15,7 @@ from ..terminal import printable
 from .options import Answering, OfProgram, OnHosts, option, place
 
 if TYPE_CHECKING:
-    from ...layers.probes.ladder import OpenRung
+    from ...layers.probes.ledger import OpenRung
     from ...layers.schema import Layer
     from ...tools.document import Block
     from ...tools.layers_here import LayerStatus
@@ -111,8 +111,8 @@ be used or differ; --mixed takes those that can be used, as they are. The file o
 
     def _trusted(self, file: str) -> int:
         from ...layers.loader import read_spec
+        from ...layers.reading import commands, trust
         from ...layers.sharp import files_of
-        from ...layers.trust import commands, trust
 
         path, layer = read_spec(file if "/" in file else f"./{file}")
         files = files_of(path)
@@ -142,9 +142,9 @@ def _all() -> Iterator[str]:
 def _look(spec: str, root: Path, spawner: Any, asked: bool) -> ListedLayer:
     """See one layer; what a user can mend in it is shown with it, and ends the command only for a name asked for."""
     from ...layers.loader import FOLDER, belongs, read_spec
-    from ...layers.probes.ladder import LADDERED, ladder
+    from ...layers.probes.ledger import LADDERED, ladder
+    from ...layers.reading import refuse_untrusted
     from ...layers.sharp import files_of
-    from ...layers.trust import refuse_untrusted
     from ...tools.layers_here import LayerStatus, here
 
     try:
@@ -210,7 +210,6 @@ def _shown(one: ListedLayer) -> int:
 
 
 def _reasons(one: ListedLayer) -> Iterator[str]:
-    """Say why columns are missing."""
     from ...tools.layers_here import by_reason
 
     for reason, columns in by_reason(one.here.why).items():
@@ -221,7 +220,7 @@ def _reasons(one: ListedLayer) -> Iterator[str]:
 
 
 def _detail(one: ListedLayer) -> Iterator[Block]:
-    from ...layers.words import spelt
+    from ...layers.wrapper import spelt
     from ...tools.document import Facts, Listing, Section, Table
 
     if layer := one.layer:
@@ -284,7 +283,7 @@ def _json(one: ListedLayer) -> dict[str, Any]:
         "columns": [column.model_dump(mode="json") for column in layer.columns] if layer else [],
         "columns_here": _shown(one),
         "heavy": bool(layer and layer.heavy),
-        **({"ladder": [{**rung.told, "why_not": why} for rung, why in one.ladder]} if one.ladder else {}),
+        **({"ladder": [{**rung.summary, "why_not": why} for rung, why in one.ladder]} if one.ladder else {}),
         "cost_ms": one.here.cost_ms,
         "idle_ms": one.here.idle_ms,
         "description": layer.description if layer else "",

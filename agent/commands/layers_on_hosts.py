@@ -9,8 +9,8 @@ from .options import Answering
 
 if TYPE_CHECKING:
     from ...tools.document import Block
+    from ...tools.fleet.bench import Checked
     from ...tools.fleet.host import Host
-    from ...tools.fleet.ready import Checked
     from ...tools.subject import Subject
 
 HEADER = ("host", "workers", "Python", "kernel", "CPU", "clock", "rights", "trial")
@@ -21,7 +21,7 @@ def checked_hosts(command: Answering, subject: Subject, layers: Sequence[str]) -
     from ...tools.fleet.where import read_where, refuse_missing
 
     refuse_missing(read_where(subject.on))
-    from ...tools.fleet.ready import checked
+    from ...tools.fleet.bench import checked
 
     with checked(subject, layers) as found:
         command.answer(summary(found), tuple(summary_blocks(found)))
@@ -82,7 +82,6 @@ def _row(host: Host) -> tuple[str, ...]:
 
 
 def _layers(hosts: Sequence[Host]) -> list[tuple[str, str]]:
-    """Say for each layer what it can show on how many hosts."""
     specs = dict.fromkeys(spec for host in hosts if host.sight for spec in host.sight.layers)
     return [(spec, _shown(spec, hosts)) for spec in specs]
 

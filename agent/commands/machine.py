@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 FULL, QUICK = (2.0, 5), (0.5, 3)
 """Seconds of a run, and repetitions."""
 GROUPS = ("cpu", "memory", "cache", "string", "matrix")
-
-
 Rate = Literal["real", "cpu"]
 
 
@@ -125,7 +123,7 @@ stressor that crashes, or that this version does not know, is kept with the reas
 def stressors_here(name: str | None, unit: str) -> tuple[dict[Group, tuple[str, ...]], dict[str, Any]]:
     """List the methods of stress-ng here; give subject, with this unit of outcomes, and system of a request, too."""
     from ...tools.machine_profile.form import System
-    from ...tools.machine_profile.stress_ng import StressNg
+    from ...tools.machine_profile.measure import StressNg
     from ...tools.mitigation.owned_folder import temporary_folder
     from ...tools.subject import Subject
     from ...tools.survey import survey
@@ -181,7 +179,7 @@ al., VarSys 2016).
         """Compare."""
         from ...tools.machine_profile.compare import compare
         from ...tools.machine_profile.form import read_applications
-        from ..render.terminal import terminal_text
+        from ..render.text import terminal_text
         from ..report.machine import document, refuse, save
 
         if self.save:
@@ -195,7 +193,6 @@ al., VarSys 2016).
 
 
 def _both(a: Path, b: Path) -> tuple[Profile, Profile]:
-    """Read two profiles that are not one."""
     from ...tools.machine_profile.form import Profile, read
 
     profiles = read(a, Profile), read(b, Profile)

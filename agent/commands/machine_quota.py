@@ -122,7 +122,7 @@ quota stopped it is told on standard error.
 
     def run(self) -> int:
         """Run it and pass its exit code on."""
-        from ...tools.execution.resolve import resolve
+        from ...tools.execution.launch import resolve
         from ...tools.machine_profile.quota import limited_run
         from ...tools.mitigation.restore import restore
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..settings import UserSettings
     from ..step import StepRequest
 
-
 RUNS, LEDGER_RUNS = 100, 30
 LEDGER_S = 5.0
 """Of the runs of a ledger, so that its answer is there in ten seconds, unless the least number of runs takes longer."""

@@ -101,7 +101,7 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
 
     def _trusted(self, file: Path) -> int:
         from ...knowledge.loader import load
-        from ...layers.trust import trust
+        from ...layers.reading import trust
         from ...tools.mitigation.scripts import commands, read_own
 
         what, place = commands(read_own(file, load().mitigations)), trust([file])
@@ -111,7 +111,7 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
 
     def _looked_at(self, chosen: Sequence[Mitigation], knowledge: Knowledge) -> list[ListedMitigation]:
         """See each on this machine, and on the command where one is given."""
-        from .alone import surveyed
+        from .mitigation_arguments import surveyed
         from .subject import subject_of
 
         named = replace(self, command=self.command or ("true",))
@@ -139,7 +139,7 @@ class ListedMitigation:
 def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: bool) -> ListedMitigation:
     from ...tools.mitigation.by_hand import planned
     from ...tools.mitigation.parameters import levels_of, with_values
-    from .alone import tried_here
+    from .mitigation_arguments import tried_here
 
     here = tried_here(plain, machine, subject if has_command else None)
     try:

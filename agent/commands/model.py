@@ -73,7 +73,7 @@ A server's key is read from VGO_AGENT_API_KEY.
 
 def _list(command: Answering, _: str, settings: UserSettings) -> int:
     from ..model.chosen import SHIPPED, in_folder, models_folder, path_of
-    from ..model.memory import free_memory
+    from ..model.gguf_file import free_memory
     from ..model.pull import recommended
 
     free, public = free_memory(), recommended()
@@ -109,7 +109,7 @@ def _listed(name: str, path: Path) -> dict[str, Any]:
 
 
 def _row(name: str, model: GgufFile) -> dict[str, Any]:
-    from ..model.memory import context_for, free_memory, need
+    from ..model.gguf_file import context_for, free_memory, need
 
     free = free_memory()
     needed = need(model, context_for(model, 0, free)).total

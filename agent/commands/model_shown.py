@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,10 @@ IN_SAMPLE = (
     "(agent/model/shipped/README.md) has what it does in cases that it never saw."
 )
 LONGEST_WHY = 60
+TOLD = ("chosen", "usual", "agrees", "passed_over")
+"""Of a decision, beside its case and its seconds."""
 DECISION_TOKENS = 2000
 """At most; see planners/llama.py."""
-
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
@@ -50,9 +51,7 @@ def info(command: Answering, spec: str, settings: UserSettings) -> int:
 
 def _file(spec: str, settings: UserSettings) -> dict[str, Any]:
     from ..model.chosen import path_of
-    from ..model.digest import sha256_of
-    from ..model.gguf_file import read_gguf
-    from ..model.memory import context_for, free_memory, need, threads_for
+    from ..model.gguf_file import context_for, free_memory, need, read_gguf, sha256_of, threads_for
 
     model = read_gguf(path_of(spec))
     free = free_memory()
@@ -104,7 +103,7 @@ def _server(spec: str, settings: UserSettings) -> dict[str, Any]:
 def check(command: Answering, spec: str, settings: UserSettings) -> int:
     """Let a model take recorded decisions."""
     from ..model.chosen import SHIPPED, SHIPPED_FILE, model_choice, open_source
-    from ..model.digest import sha256_of
+    from ..model.gguf_file import sha256_of
     from ..model.trial import states, summary, trial
     from ..planning import asking, told_by
 
@@ -127,7 +126,10 @@ def check(command: Answering, spec: str, settings: UserSettings) -> int:
         "framed": sorted(noted.framed),
         "in_sample": in_sample,
         **whole._asdict(),
-        "tried": [_decision_values(one) for one in tried],
+        "tried": [
+            {"case": one.state.case, **{name: getattr(one, name) for name in TOLD}, "seconds": round(one.seconds, 4)}
+            for one in tried
+        ],
     }
     command.answer(values, "\n\n".join(words))
     return 0 if whole.taken == whole.decisions else 1
@@ -163,17 +165,6 @@ def _row(one: ModelDecision) -> tuple[str, ...]:
     chosen = f"not usable: {one.passed_over}" if one.passed_over else one.chosen
     shown = chosen if len(chosen) <= LONGEST_WHY else f"{chosen[: LONGEST_WHY - 3]}..."
     return one.state.case, shown, "the same" if one.agrees else one.usual, f"{one.seconds:.2f}"
-
-
-def _decision_values(one: ModelDecision) -> Mapping[str, Any]:
-    return {
-        "case": one.state.case,
-        "chosen": one.chosen,
-        "usual": one.usual,
-        "agrees": one.agrees,
-        "passed_over": one.passed_over,
-        "seconds": round(one.seconds, 4),
-    }
 
 
 def _words(value: Any) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,10 +44,6 @@ def place(metavar: str, words: str, **more: Any) -> Any:
     """Declare a word that stands without a flag; several, where it is annotated so. With a default it may be absent."""
     default = {"default": more.pop("default")} if "default" in more else {}
     return field(**default, metadata={"place": True, "metavar": metavar, "help": words, **more})
-
-
-def _is_place(one: Field[Any]) -> bool:
-    return bool(one.metadata.get("place"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +107,9 @@ class DeclaredCommand:
     def _spelt(self, what: str) -> str:
         """Write an option, with its values if there are any, as it is typed."""
         name, _, values = what.partition("=")
-        place = next((one.metadata["metavar"] for one in fields(self) if one.name == name and _is_place(one)), "")
+        place = next(
+            (one.metadata["metavar"] for one in fields(self) if one.name == name and one.metadata.get("place")), ""
+        )
         flag = "layer" if name == "layers" else name.replace("_", "-")
         return " ".join([place or f"--{flag}", *filter(None, [values.replace(",", " or ")])])
 
@@ -147,7 +145,7 @@ class Answering(Voiced):
         if self.json:
             told = ""
         elif not isinstance(told, str):
-            from ..render.terminal import blocks_text
+            from ..render.text import blocks_text
 
             told = blocks_text(told, sys.maxsize)
         answer(values, told, self.json)
@@ -215,6 +213,13 @@ class OfRecordedRuns(Answering):
     def lower(self) -> bool | None:
         """Whether a smaller outcome is better; None where nobody says it."""
         return None if self.lower_is_better == self.higher_is_better else self.lower_is_better
+
+    @staticmethod
+    def again(*more: str) -> str:
+        """Write the command line that was given, with more options."""
+        import shlex
+
+        return shlex.join(["vgo-agent", *sys.argv[1:], *more])
 
     def meanings(self) -> Meanings | None:
         """Read the mapping that was given."""

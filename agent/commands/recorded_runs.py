@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 USUAL = ("host", "node", "hostname", "machine")
 """Columns that are taken for the node where none is named."""
-
-
 COLUMNS, METHOD, BY = "the columns", "the method", "by node or rank"
 
 
@@ -118,9 +115,9 @@ def show(command: OfAnalysis) -> int:
     place = place_of(command.save) if command.save else None
     recorded = read(Path(command.file), (), command.meanings())
 
-    from ...tools.recorded.outline import outline
+    from ...tools.recorded.read import outline
     from ...tools.recorded.write import write
-    from ..report.ledger_files import WRITERS, save_ledger
+    from ..report.ledger_figures import WRITERS, save_ledger
     from ..report.outline import text
 
     found = outline(recorded)
@@ -138,7 +135,7 @@ def show(command: OfAnalysis) -> int:
 def refuse_file(place: Path) -> None:
     """Refuse the name of a file for an analysis, which is saved into a folder."""
     from ...tools.recorded.write import WRITERS as TABLES
-    from ..report.ledger_files import WRITERS
+    from ..report.ledger_figures import WRITERS
 
     if place.suffix in {*TABLES, *WRITERS}:
         raise VgoError(f"--save {place} is a file, which --read-only writes; without it give a folder.")
@@ -155,7 +152,7 @@ def by_node(command: OfAnalysis) -> int:
     from ...tools.nodes.analyse import fleet, nodes_of
     from ...tools.nodes.of_record import effect
     from ...tools.recorded.design import ColumnOptions, designs
-    from ..render.terminal import terminal_text
+    from ..render.text import terminal_text
     from ..report.nodes import document, save, summary
 
     condition = _condition(command.condition, recorded)
@@ -167,12 +164,11 @@ def by_node(command: OfAnalysis) -> int:
     found = fleet(design, nodes, AnalysisOptions(alpha=command.alpha, seed=command.seed), command.margin)
     pooled = effect(recorded, design, nodes, condition[0], condition[1:]) if condition else None
     if command.save:
-        save(found, pooled, design, nodes, shlex.join(["vgo-agent", *sys.argv[1:]]), Path(command.save))
+        save(found, pooled, design, nodes, command.again(), Path(command.save))
     return command.answer(summary(found, pooled, recorded), terminal_text(document(found, pooled, recorded.notes)))
 
 
 def _node(named: str | None, recorded: RecordedRuns) -> str:
-    """The column of machines."""
     columns = recorded.frame.columns
     for name in (named,) if named else USUAL:
         if name in columns:
@@ -183,7 +179,6 @@ def _node(named: str | None, recorded: RecordedRuns) -> str:
 
 
 def _condition(said: str | None, recorded: RecordedRuns) -> tuple[str, str, str] | None:
-    """Read COL=A,B."""
     if said is None:
         return None
     name, _, values = said.partition("=")
@@ -208,7 +203,7 @@ def by_rank(command: OfAnalysis) -> int:
     name = _outcome(command.outcome, recorded)
 
     from ...tools.mpi.analyse import of_ranks
-    from ...tools.mpi.rows import rank_rows
+    from ...tools.mpi.rank_summary import rank_rows
     from ..report.ranks import save, summary, text
 
     rows = rank_rows(frame.columns, lambda column: frame[column].to_list())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ...layers.launcher import open_launcher
-from ...tools.execution.resolve import resolve
-from ...tools.execution.samples import FORMATS, unit_of
+from ...tools.execution.launch import resolve
+from ...tools.execution.outcomes import FORMATS, unit_of
 from ...tools.subject import LOCAL, Subject
 from ..settings import UserSettings
 from .options import OfProgram, OnHosts

@@ -13,7 +13,6 @@ from .options import OfRecordedRuns, option, place, words
 if TYPE_CHECKING:
     from ...tools.surface.stored import Fitted
 
-
 ACTIONS = ("fit", "predict", "best", "show")
 Given = Literal["runs", "variance", "sd", "cv", "mean", "value"]
 OF_A_FIT = "settings outcome given mean response models leave_one_out mapping seed lower_is_better higher_is_better"
@@ -90,7 +89,8 @@ models: shepard (linear Shepard), mars, gaussian, radial, boosting, forest, and 
 
     def run(self) -> int:
         """Do one of the actions."""
-        _check(self)
+        if self.picture and self.picture.suffix != ".svg":
+            raise VgoError(f"--picture {self.picture} is drawn as SVG: name it *.svg.")
         actions: dict[str, Callable[[SurfaceCommand, Fitted], int]] = {
             "fit": _fit,
             "predict": predict,
@@ -128,25 +128,20 @@ def _fitted(command: SurfaceCommand) -> Fitted:
     )
     gathered = cells(read(Path(command.source), (), command.meanings()), asked)
     return fit_both(
-        gathered,
-        command.response,
-        words(command.models),
-        command.leave_one_out,
-        command.seed,
-        command.keep_out,
+        gathered, command.response, words(command.models), command.leave_one_out, command.seed, command.keep_out
     )
 
 
 def _fit(command: SurfaceCommand, fitted: Fitted) -> int:
     from ...tools.surface.explain import explain
     from ...tools.surface.stored import save
-    from ..render.terminal import terminal_text
+    from ..render.text import terminal_text
     from ..report.surface import document
 
     explained = explain(fitted)
     saved = []
     if command.save:
-        from ..report.surface_files import save_report
+        from ..report.surface import save_report
 
         saved = [str(save(fitted, command.save)), *save_report(fitted, explained, command.save)]
     values = {
@@ -160,15 +155,10 @@ def _fit(command: SurfaceCommand, fitted: Fitted) -> int:
     return command.answer(values, "\n".join(words))
 
 
-def _check(command: SurfaceCommand) -> None:
-    if command.picture and command.picture.suffix != ".svg":
-        raise VgoError(f"--picture {command.picture} is drawn as SVG: name it *.svg.")
-
-
 def predict(command: SurfaceCommand, fitted: Fitted) -> int:
     """Predict at one configuration."""
-    from ...tools.surface import ask
-    from ..report.surface_answers import of_prediction
+    from ...tools.surface import predict as ask
+    from ..report.surface import of_prediction
 
     config = ask.read_config(fitted.response, list(command.config))
     found = ask.predict(fitted.response, config)
@@ -185,17 +175,17 @@ def predict(command: SurfaceCommand, fitted: Fitted) -> int:
 
 def best(command: SurfaceCommand, fitted: Fitted) -> int:
     """Find the best configuration, and the trade between mean and spread."""
-    from ...tools.surface.best import best as find
+    from ...tools.surface.predict import best as find
     from ...tools.surface.stored import converted
-    from ..report.surface_answers import of_best
+    from ..report.surface import of_best
 
     goal = command.minimise or fitted.response.record.response
     if goal not in (fitted.response.record.response, "mean"):
         fitted = converted(fitted, goal)
     found, field = find(fitted, goal, command.subject_to, fitted.response.record.seed)
     if command.picture:
+        from ..report.canvas import save_picture
         from ..report.response_figures import front_figure
-        from ..report.saving import save_picture
 
         picture = front_figure(fitted, field, found)
         if not picture:
@@ -209,9 +199,9 @@ def best(command: SurfaceCommand, fitted: Fitted) -> int:
 def show(command: SurfaceCommand, fitted: Fitted) -> int:
     """Show the surface over two settings, or along one."""
     from ...tools.surface.explain import cut
+    from ..report.canvas import save_picture
     from ..report.response_figures import slice_figure
-    from ..report.saving import save_picture
-    from ..report.surface_answers import of_slice
+    from ..report.surface import of_slice
 
     found = cut(fitted.response, words(command.axes), command.at)
     if command.picture:

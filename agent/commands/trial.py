@@ -16,8 +16,7 @@ from .options import Asking, OfProgram
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
     from ...tools.machine import Machine
-    from ...tools.plan import TrialPlan
-    from ...tools.subject import Subject
+    from ...tools.subject import Subject, TrialPlan
     from ..clock import BudgetClock
     from ..diagnosis import DiagnosisEnding
     from ..progress import Lines
@@ -61,8 +60,7 @@ def looked_at(command: Asking, word: str, params: Sequence[str], subject: Subjec
     from ...tools.layers_here import named
     from ...tools.mitigation.parameters import with_values
     from ...tools.mitigation.scripts import names_file
-    from .alone import surveyed
-    from .mitigation_arguments import accepted, mitigation_meant, values_meant
+    from .mitigation_arguments import accepted, mitigation_meant, surveyed, values_meant
     from .subject import subject_of
 
     settings, knowledge = command.in_force(), load()
@@ -114,7 +112,9 @@ def obstacles(trial: TrialRequest, settings: UserSettings) -> Iterator[str]:
         yield from beyond_reach(mitigation, machine, trial.subject)
     if settings.allow == "none":
         yield "--allow none forbids every mitigation: leave it out"
-    elif _beyond_the_program(mitigation) and settings.allow != "system" and not trial.asks:
+    elif (
+        not for_a_person(mitigation) and mitigation.scope != "process" and settings.allow != "system" and not trial.asks
+    ):
         yield (
             f"it changes more than the program (scope {mitigation.scope}), and nobody sits at a terminal to agree: "
             "allow it with --allow system"
@@ -136,10 +136,6 @@ def _untrusted(trial: TrialRequest) -> Iterator[str]:
         yield str(refused)
 
 
-def _beyond_the_program(mitigation: Mitigation) -> bool:
-    return not for_a_person(mitigation) and mitigation.scope != "process"
-
-
 def refuse(trial: TrialRequest) -> None:
     """Refuse before the first run what cannot be tried."""
     reasons = list(obstacles(trial, trial.settings))
@@ -156,11 +152,7 @@ def would_do(trial: TrialRequest) -> tuple[str, ...]:
 
 
 def carry_out(
-    trial: TrialRequest,
-    plan: TrialPlan,
-    command: Asking,
-    after: str | None = None,
-    said: Sequence[str] = (),
+    trial: TrialRequest, plan: TrialPlan, command: Asking, after: str | None = None, said: Sequence[str] = ()
 ) -> DiagnosisEnding:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
     from ..diagnosis import DiagnosisRequest, NewDiagnosis, diagnose

@@ -13,7 +13,7 @@ from .options import Asking, OfProgram, OnHosts, option, place
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
     from ...tools.document import Block
-    from ...tools.plan import TrialPlan
+    from ...tools.subject import TrialPlan
     from .mitigation_arguments import SearchLevels
     from .trial import TrialRequest
 
@@ -113,7 +113,7 @@ def _searched(asked: str, trial: TrialRequest) -> SearchLevels:
 
 def _plan(trial: TrialRequest, command: TryCommand, searched: SearchLevels | None) -> TrialPlan | None:
     """What to do; None where a person has to do it and nobody is there."""
-    from ...tools.plan import LevelSearch, TrialPlan
+    from ...tools.subject import LevelSearch, TrialPlan
     from .trial import for_a_person, refuse
 
     by_hand = for_a_person(trial.mitigation) or bool(command.after)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...knowledge.errors import VgoError
-from ...tools.base import ToolError
 from ...tools.child import serve
+from ...tools.record import ToolError
 from .duties import DUTIES
 
 if __name__ == "__main__":

@@ -12,9 +12,8 @@ import numpy as np
 
 from ...tools.amount import amount
 from ...tools.statistics.values import FloatArray, finite, sorted_quantile
-from .canvas import Marks, TextCanvas
+from .canvas import LARGEST, AxisWindow, CellScale, Marks, TextCanvas, counts
 from .plot import Clipped, Framed, Plot, PlotAxis, PlotLayout, clipped, outcome_axis
-from .scale import LARGEST, AxisWindow, CellScale, counts
 from .scenes import PlottedOutcomes, slow_of
 
 EMPTY = "There is no run to show yet."

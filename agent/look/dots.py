@@ -9,12 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from ...tools.amount import amount
-from ...tools.statistics.ranks import r_squared
-from ...tools.statistics.values import BoolArray, FloatArray, finite
-from .canvas import Ink, Marks, TextCanvas
+from ...tools.statistics.values import BoolArray, FloatArray, finite, r_squared
+from .canvas import LARGEST, AxisWindow, CellScale, Ink, Marks, TextCanvas, extent
 from .distribution import EMPTY
 from .plot import Framed, Plot, PlotAxis, PlotLayout, outcome_axis
-from .scale import LARGEST, AxisWindow, CellScale, extent
 from .scenes import PlottedOutcomes, slow_of
 
 

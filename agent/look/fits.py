@@ -10,15 +10,13 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...tools.analysis.analyse import columns, divisors, matters, trusted
-from ...tools.analysis.analysis import LEAST_IN_CLASS
-from ...tools.base import ToolError
+from ...tools.record import ToolError
 from ...tools.recorded.recorded import Observations
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.tree import DecisionTree, fit_tree, sample
 from ...tools.statistics.labels.classes import Labelled, label, label_at
-from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.shape.describe import DistributionShape, describe
-from ...tools.statistics.values import FloatArray
+from ...tools.statistics.values import LEAST_IN_CLASS, FloatArray, r_squared
 from .dots import Scatter
 from .messages import Looking, Refit, Refitted
 from .scenes import PlottedFactor, PlottedOutcomes, outcomes_of, plotted

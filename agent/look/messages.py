@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...tools.ledger.run_timeline import TypicalRun
+from ...tools.ledger.exports import TypicalRun
 from ...tools.statistics.association.tree import DecisionTree
 from .distribution import Overlay
 from .dots import Scatter

@@ -29,7 +29,7 @@ SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
 def looking_of(view: SessionView) -> Looking:
     """Show what is being measured now; after a label, the runs that were labelled."""
-    factors = tuple(_factor(one) for one in view.ranked)
+    factors = tuple(plotted(SimpleNamespace(**one), name=one["factor"]) for one in view.ranked)
     cut = view.cut
     live = view.measured[-1] if view.measured else None
     shown = _labelled(view) or live
@@ -82,10 +82,6 @@ def _scatters(view: SessionView, factors: tuple[PlottedFactor, ...]) -> Mapping[
     columns[RUN_ORDER] = np.arange(outcomes.values.size, dtype=np.float64)
     shown = [one for one in factors if one.column in columns]
     return {one.column: Scatter(one.column, columns[one.column], outcomes, r2=one.r2) for one in shown}
-
-
-def _factor(found: Mapping[str, Any]) -> PlottedFactor:
-    return plotted(SimpleNamespace(**found), name=found["factor"])
 
 
 def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:

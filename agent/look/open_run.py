@@ -12,7 +12,6 @@ from ...knowledge.loader import load as load_knowledge
 from ...tools.candidates import ORDER, Candidates, ColumnBlock, candidates
 from ...tools.case import Case
 from ...tools.findings import Findings
-from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RankArguments, associated
@@ -23,6 +22,7 @@ from ...tools.results import LabelResult, RunClasses
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled
 from ...tools.statistics.shape.describe import describe
+from ...tools.steps.fit_tree import FitTreeArguments, fitted
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read

@@ -33,7 +33,6 @@ from .scenes import outcomes_of
 if TYPE_CHECKING:
     from .fits import Fits
 
-
 LONGEST = 100
 """Characters of a cell that are shown."""
 
@@ -68,8 +67,8 @@ class OpenTable:
 
     def typical(self) -> TypicalRuns:
         """Find a slow and a fast run among those that have a ledger."""
-        from ...tools.ledger.of_recorded import split_recorded
-        from ...tools.ledger.typical import typical_runs
+        from ...tools.ledger.exports import typical_runs
+        from ...tools.ledger.ledger import split_recorded
 
         return TypicalRuns(typical_runs(split_recorded(self.recorded)))
 

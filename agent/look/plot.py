@@ -11,8 +11,7 @@ import numpy as np
 
 from ...tools.statistics.values import FloatArray, IntArray, finite
 from ..shown_range import Shown, shown_range
-from .canvas import Marks, TextCanvas
-from .scale import LARGEST, AxisWindow, CellScale, counts, evenly, extent, ticks
+from .canvas import LARGEST, AxisWindow, CellScale, Marks, TextCanvas, counts, evenly, extent, ticks
 from .scenes import PlottedOutcomes
 
 LABEL = 10
@@ -188,7 +187,6 @@ def clipped(*columns: FloatArray) -> Clipped | None:
 
 
 def _framed(canvas: TextCanvas, x: CellScale, layout: PlotLayout) -> Framed:
-    """Draw title, legend, axes and reading."""
     heads = headed(layout.title, layout.legend, canvas.width)[: canvas.height - LEAST_HEIGHT + 1]
     for row, line in enumerate(heads):
         canvas.write(row, 0, line)

@@ -10,9 +10,8 @@ import numpy as np
 from ...knowledge.time_states import MEASURED
 from ...tools.statistics.values import BoolArray, FloatArray
 from ..report.ledger_bars import WIDTH, drawn, ledger_bars
-from .canvas import TextCanvas
+from .canvas import AxisWindow, TextCanvas
 from .plot import Picture, TextFigure
-from .scale import AxisWindow
 from .scenes import NOTHING
 
 BESIDE = 20

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...tools.statistics.association.tree import DecisionTree, TreeNode
-from .canvas import ASCII, Ink, Marks, TextCanvas
+from .canvas import ASCII, AxisWindow, Ink, Marks, TextCanvas
 from .plot import Picture, Sentence, TextFigure
-from .scale import AxisWindow
 
 BAR = 10
 """Cells of a bar at 100 %."""

@@ -14,11 +14,8 @@ from platformdirs import user_data_path
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
-from .digest import sha256_of
-from .gguf_file import EXTRA, GgufFile, read_gguf
-from .language_model import LanguageModel, ModelFailed, ModelGone
-from .memory import context_for, free_memory, need, threads_for
-from .process import ModelProcess
+from .gguf_file import EXTRA, GgufFile, context_for, free_memory, need, read_gguf, sha256_of, threads_for
+from .language_model import LanguageModel, ModelFailed, ModelGone, ModelProcess
 
 if TYPE_CHECKING:
     from ..settings import UserSettings

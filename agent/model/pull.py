@@ -16,11 +16,10 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...knowledge.shape import Frozen
 from .chosen import ENDING, GIGABYTE, models_folder
-from .digest import sha256_of
+from .gguf_file import sha256_of
 
 if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata
-
 
 PARTS = ".parts"
 """Folder of files that are not whole yet, within the folder of models."""
@@ -172,7 +171,7 @@ def _words(error: Exception) -> str:
 
 FILE = Path(__file__).with_name("recommended.yaml")
 BESIDE_GB = 1.5
-"""What such models take beside their weights at the usual context, roughly: no less than memory.py works out."""
+"""What such models take beside their weights at the usual context, roughly: no less than gguf_file.py works out."""
 
 
 class Recommended(Frozen):
@@ -191,10 +190,6 @@ class Recommended(Frozen):
         return self.gigabytes + BESIDE_GB
 
 
-class _All(RootModel[tuple[Recommended, ...]]):
-    """The list."""
-
-
 def recommended() -> tuple[Recommended, ...]:
     """Read the list, the smallest first."""
-    return read_model(FILE, _All).root
+    return read_model(FILE, RootModel[tuple[Recommended, ...]]).root

@@ -21,7 +21,7 @@ from llama_cpp import llama_chat_format
 
 from ...tools.child import Refused, serve
 from .decode import Decoder, Stuck
-from .memory import BATCH
+from .gguf_file import BATCH
 
 DATE = "01 Jan 2026"
 """For chat templates that print today's date."""

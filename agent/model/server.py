@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
@@ -80,11 +81,10 @@ class ModelServer:
         """Take a checked address; behind a `#`, the name of the model that is meant."""
         base, _, self._wanted = address.partition("#")
         self._site = Site(base, key_of_environment())
-        self._found: ModelEndpoint | None = None
 
     def describe(self) -> dict[str, Any]:
         """Say which model it is, and on what; raises ModelFailed where no server answers."""
-        found = self._looked()
+        found = self._found
         return {
             "name": "".join(char for char in found.model.rpartition("/")[2] if char.isprintable())[:LONGEST_NAME],
             "kind": "server",
@@ -95,7 +95,7 @@ class ModelServer:
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Ask one thing; raises ModelFailed where there is no whole answer within so many seconds."""
-        found = self._looked()
+        found = self._found
         body = {
             "model": found.model,
             "messages": request["messages"],
@@ -115,12 +115,8 @@ class ModelServer:
             "framed": found.kind,
         }
 
-    def _looked(self) -> ModelEndpoint:
-        if self._found is None:
-            self._found = self._look()
-        return self._found
-
-    def _look(self) -> ModelEndpoint:
+    @cached_property
+    def _found(self) -> ModelEndpoint:
         listed = _read(Models, self._site.fetch("/v1/models", None, LOOK_S), "a list of models").data
         named = [model for model in listed if self._wanted in ("", model.id)]
         if not named:
@@ -139,7 +135,6 @@ class ModelServer:
         return ModelEndpoint(model.id, kind)
 
     def _optional(self, path: str) -> dict[str, Any]:
-        """Ask what a server may say or not."""
         try:
             said = json.loads(self._site.fetch(path, None, LOOK_S))
         except (ModelFailed, ValueError, RecursionError):
@@ -167,7 +162,8 @@ def constraint(found: ModelEndpoint, request: Mapping[str, Any]) -> dict[str, An
         case "vLLM" if schema:
             return PLAIN | {"response_format": form}
         case "vLLM" if grammar:
-            newer = _version(found.version) >= NEW_VLLM
+            said = tuple(int(part) for part in found.version.split(".")[:2] if part.isdigit())
+            newer = (said or NEW_VLLM) >= NEW_VLLM
             return PLAIN | ({"structured_outputs": {"grammar": grammar}} if newer else {"guided_grammar": grammar})
         case "vLLM":
             return PLAIN
@@ -190,19 +186,11 @@ def _ordered(value: Any, schema: Mapping[str, Any]) -> Any:
         if value in listed:
             return listed[listed.index(value)]
         parts = option.get("properties", {})
-        if isinstance(value, dict) and value.keys() == parts.keys() and _fits(value, parts):
+        # One tool is told from another by what is constant in its call.
+        constant = {name: part["const"] for name, part in parts.items() if "const" in part}
+        if isinstance(value, dict) and value.keys() == parts.keys() and constant.items() <= value.items():
             return {name: _ordered(value[name], part) for name, part in parts.items()}
     return value
-
-
-def _fits(value: Mapping[str, Any], parts: Mapping[str, Any]) -> bool:
-    """Tell one tool from another by what is constant in its call."""
-    return all(value[name] == part["const"] for name, part in parts.items() if "const" in part)
-
-
-def _version(said: str) -> tuple[int, ...]:
-    numbers = [part for part in said.split(".")[:2] if part.isdigit()]
-    return tuple(map(int, numbers)) or NEW_VLLM
 
 
 def _read(kind: type[A], said: bytes, what: str) -> A:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from ...tools.record import NO_FILES, Finished, Record
 from ...tools.subject import Limits
-from ..planners.base import Choice, Planner, View, calls, menu, view_of
-from ..planners.rules import Rules
+from ..planners.base import Choice, Planner, Rules, View, calls, menu, view_of
 
 FILE = Path(__file__).with_name("states.json")
 """Written by `python benchmarks/model_states.py`, from cases of the training half."""

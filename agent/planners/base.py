@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
-from ...tools.plan import NO_PLAN, TrialPlan
+from ...tools.case import Choices, Situation
 from ...tools.record import Record
 from ...tools.registry import TOOLS
-from ...tools.situation import Choices, Situation
-from ...tools.subject import Limits
+from ...tools.subject import NO_PLAN, Limits, TrialPlan
 from ..legal import Legal, legal_in, situation
 from ..model.facts import Said
 
@@ -65,3 +64,23 @@ def menu(view: View) -> Menu:
 def calls(listed: Menu) -> int:
     """Count the different calls on a menu."""
     return sum(prod(len(slot.choices) for slot in slots) for slots in listed.values())
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Deterministic; needs no model."""
+
+    name: str = "rules"
+
+    def choose(self, view: View) -> Choice:
+        """Ask the tools in their order."""
+        for tool, choices in view.legal.tools.items():
+            if (suggestion := TOOLS[tool].usual(view, choices)) is not None:
+                return Choice(tool, suggestion.arguments, suggestion.why)
+        return Choice("conclude", {}, _nothing_left(view))
+
+
+def _nothing_left(view: View) -> str:
+    if view.plan.mitigation:
+        return "the plan is carried out"
+    return "there is no time left for more" if view.legal.ran_out else "nothing else is left to do"

@@ -12,14 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ...tools.case import open_candidates, turns
 from ...tools.claim import Claim, Direction, word
 from ...tools.record import Record
-from ...tools.steps.apply_mitigation import open_candidates, turns
 from ...tools.trial_results import CompareResult
 from .base import Menu, View
 
 Words = Iterator[str]
-
 MOST_FACTORS, MOST_LOOK_UPS, MOST_SECONDS, MOST_OPEN, MOST_COMPARED = 8, 6, 3, 8, 8
 MOST_WORDS = 170
 """Of a line; no state comes to more."""
@@ -250,11 +249,7 @@ def _may(_: View, listed: Menu) -> Words:
 
 
 LINE: Mapping[str, Callable[[View, Menu], Words]] = dict(
-    zip(
-        SECTIONS,
-        (_now, _baseline, _layers, _classes, _factors, _known, _confirm, _try, _seen, _may),
-        strict=True,
-    )
+    zip(SECTIONS, (_now, _baseline, _layers, _classes, _factors, _known, _confirm, _try, _seen, _may), strict=True)
 )
 """Sections in the order of the line, by the word that each begins with."""
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...tools.situation import Slot
+from ...tools.case import Slot
 from .base import Choice, Menu
 
 

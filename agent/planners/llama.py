@@ -12,10 +12,9 @@ from ...prompts.render import render
 from ..model.chosen import ModelChoice
 from ..model.facts import Said
 from ..model.language_model import LanguageModel, ModelFailed
-from .base import Choice, Menu, View, calls, menu
+from .base import Choice, Menu, Rules, View, calls, menu
 from .compact import line, spoken
 from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
-from .rules import Rules
 from .state import plain, state_text
 
 ONLY = "nothing else is legal now"
@@ -28,8 +27,6 @@ THOUGHT_ROOM = 900
 LEAST_CHARACTERS = 600
 NOTATIONS: Mapping[str, Notation] = {"json": JSON, "places": PLACES}
 """By what the metadata of a GGUF says of the model (`vgo.notation`); without a word, JSON."""
-
-
 Draw = dict[str, Any]
 """Temperature and seed of one decision; each has a seed of its own, so that a draw says nothing of the next."""
 

@@ -10,10 +10,9 @@ import json
 from typing import Any
 
 from ...prompts.render import render
+from ...tools.case import open_candidates
 from ...tools.ranking import RankedFactor
 from ...tools.record import Finished
-from ...tools.results import Candidate
-from ...tools.steps.apply_mitigation import open_candidates
 from .base import Menu, View
 
 MOST_STEPS, MOST_FACTORS, MOST_CANDIDATES, MOST_CHOICES = 12, 40, 16, 8
@@ -63,7 +62,9 @@ def _state_text(view: View, listed: Menu, example: str, share: float) -> str:
         steps_cut=_cut(len(steps), most_steps, "earlier ones"),
         factors=[_factor(factor) for factor in factors[:most_factors]],
         factors_cut=_cut(len(factors), most_factors, "weaker ones"),
-        candidates=[_candidate(candidate) for candidate in candidates[:most_candidates]],
+        candidates=[
+            f"{_value(one.mitigation)}: {quoted(one.when, MOST_WORDS)}" for one in candidates[:most_candidates]
+        ],
         candidates_cut=_cut(len(candidates), most_candidates, "more"),
         menu=[_choices(tool, listed, most_choices) for tool in listed],
         example=example,
@@ -87,10 +88,6 @@ def _step(call: Finished) -> str:
 def _factor(factor: RankedFactor) -> str:
     seen = "visible" if factor.suspect else "contrary" if factor.contrary else "not visible"
     return f"{quoted(factor.factor)} by {quoted(factor.column)}: AUC {factor.auc:.2f}, p {factor.p_value:.2g}, {seen}"
-
-
-def _candidate(candidate: Candidate) -> str:
-    return f"{_value(candidate.mitigation)}: {quoted(candidate.when, MOST_WORDS)}"
 
 
 def _choices(tool: str, listed: Menu, most: int) -> str:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ...prompts.render import render
 from ...tools import document as kinds
 from ...tools.document import Block, Document, empty
-from .cells import one_line, pieces, written
+from .text import one_line, pieces, written
 
 LONGEST = 70
 """Characters of the name that a browser gives the page."""

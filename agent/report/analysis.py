@@ -10,10 +10,12 @@ from ...tools import document as doc
 from ...tools.analysis.analyse import Analyses, GroupAnalysis
 from ...tools.analysis.analysis import Analysis, Finding
 from ...tools.ledger.ledger import Ledger
+from ...tools.recorded.columns import listed
 from ...tools.recorded.recorded import RecordedRuns
-from ...tools.statistics.association.clusters import FactorAssociation
+from ...tools.statistics.association.columns import FactorAssociation
+from ...tools.statistics.strata import Strata
 from ...tools.verdict import EXPLAINED, NOT_VISIBLE
-from ..render.terminal import blocks_text
+from ..render.text import blocks_text
 from .ledger import headline, section
 from .numbers import number, p_cell, p_value, percent, quantity, ratio
 from .remarks import of_form
@@ -29,6 +31,7 @@ FACTORS = ("factor", "slow runs", "AUC [95 %]", "per unit", "R2", "loss without 
 def summary(found: Analyses, recorded: RecordedRuns, ledger: Ledger | None = None) -> dict[str, Any]:
     """Give the object that `--json` prints: the analysis itself, or a list of them with the values of their groups."""
     source: dict[str, Any] = {"file": recorded.source, "format": recorded.format, "notes": list(recorded.notes)}
+    source |= {"strata": found.strata.model_dump()} if found.strata else {}
     source |= {"ledger": ledger.model_dump(mode="json")} if ledger else {}
     if len(found.groups) == 1 and not found.groups[0].values:
         return {**_flat(found.groups[0].analysis), **source}
@@ -46,17 +49,31 @@ def _flat(one: Analysis) -> dict[str, Any]:
     return fields
 
 
-def text(found: Analyses, recorded: RecordedRuns, ledger: Ledger | None = None) -> str:
+def text(found: Analyses, recorded: RecordedRuns, ledger: Ledger | None = None, apart: str = "") -> str:
     """Give the words of a terminal: each group in full, or a table of many and the telling ones in full.
 
-    With a `ledger` of the runs it tells where their milliseconds went, too.
+    With a `ledger` of the runs it tells where their milliseconds went, too; `apart` is the command that looks at kinds
+    of runs apart, where they are mixed.
     """
     groups = found.groups
     if len(groups) == 1:
-        return blocks_text(_group(groups[0], recorded, ledger))
+        return blocks_text((*_group(groups[0], recorded, ledger), *_mixed(found, apart)))
     telling = [group for group in groups if group.analysis.verdict == EXPLAINED][:MOST_GROUPS]
     parts = (block for group in telling for block in _group(group, recorded))
-    return blocks_text((_groups(found), *parts))
+    return blocks_text((_groups(found), *parts, *_mixed(found, apart)))
+
+
+def _mixed(found: Analyses, apart: str) -> Iterator[doc.Block]:
+    if found.strata:
+        said = between(found.strata, found.groups[0].analysis.outcome)
+        again = f": `{apart}`" if apart else ""
+        yield doc.Note(f"{said}: unless you ask about these, look for what makes runs of one cell slow{again}.", "Next")
+
+
+def between(strata: Strata, outcome: str) -> str:
+    """Say how much of the spread lies between kinds of runs."""
+    cells = f"the {strata.cells} cells of {listed(strata.columns)}"
+    return f"{percent(strata.share)} of the variance of {outcome} (of its ranks) lies between {cells}"
 
 
 def document(found: Analyses, recorded: RecordedRuns, command: str, places: Sequence[int]) -> doc.Document:
@@ -68,7 +85,6 @@ def document(found: Analyses, recorded: RecordedRuns, command: str, places: Sequ
 
 
 def _groups(found: Analyses) -> doc.Table:
-    """Tabulate the groups, where there are several."""
     columns = (
         "group",
         "runs",
@@ -166,13 +182,19 @@ def _interactions(one: Analysis) -> Iterator[str]:
 
 
 def _steps(one: Analysis) -> Iterator[str]:
-    """Say what would be stronger evidence, or would find more."""
     strongest = next((finding.evidence for finding in one.findings if finding.factor.visible), "association")
     if one.verdict == EXPLAINED and strongest != "intervention":
         yield "an association is no proof: switch the cause off and on in mixed order, then `vgo-agent compare`."
     if one.verdict == NOT_VISIBLE and one.detectable_auc is not None and one.detectable_auc < 0.99:
         weakest = number(one.detectable_auc, 2)
         yield f"record more columns, or more runs to see links weaker than an AUC of about {weakest}."
+    spells = [name for name, reason in one.set_aside.items() if reason.startswith("comes in spells")]
+    if one.verdict == NOT_VISIBLE and spells:
+        named = ", ".join(spells[:3]) + (", ..." if len(spells) > 3 else "")
+        yield (
+            f"{named}: set aside, since slowness came and went too seldom to tell it from luck; record over more time, "
+            "until it has come and gone several times more."
+        )
     follow = [name for name, reason in one.set_aside.items() if reason.startswith("follows ")]
     if one.verdict == NOT_VISIBLE and follow:
         named = ", ".join(follow[:3]) + (", ..." if len(follow) > 3 else "")

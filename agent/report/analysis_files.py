@@ -15,12 +15,10 @@ from ...tools.document import illustrated
 from ...tools.recorded.design import Observations
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.verdict import EXPLAINED
-from ..render.files import document_files
 from .analysis import document, folder_of, summary
-from .canvas import standalone
+from .canvas import document_files, save_files, standalone
 from .figures import Flags, Outcomes, distribution, run_order, scatter
 from .numbers import number
-from .saving import save_files
 from .tree_figure import tree
 
 MOST_PICTURED = 20

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from ...knowledge.errors import VgoError
+from ...tools.document import Document, figures
+from ..render.html import html_page
+from ..render.text import markdown_page
 
 INK, FAINT, BASELINE, MITIGATED = "#010203", "#8a8f98", "#d55e00", "#0072b2"
 """Okabe and Ito's vermillion and blue: told apart in every common colour blindness, and in grey by their markers."""
@@ -94,3 +100,28 @@ def _inline(svg: str, description: str) -> str:
     for colour, variable in _VARIABLES.items():
         body = body.replace(colour, variable)
     return re.sub(r"\s*\n\s*", "\n", re.sub(r"<!--.*?-->", "", body)).strip()
+
+
+def save_files(folder: Path, contents: Mapping[str, str]) -> list[Path]:
+    """Write texts into a folder, which is made with those that their names lie in; return the files."""
+    try:
+        for name, content in contents.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise VgoError(f"Cannot write into {folder} ({error.strerror}); choose another folder for --save.") from error
+    return [folder / name for name in contents]
+
+
+def save_picture(svg: str, path: Path) -> None:
+    """Write one picture as an SVG file."""
+    try:
+        path.write_text(standalone(svg), encoding="utf-8")
+    except OSError as error:
+        raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --picture.") from error
+
+
+def document_files(document: Document, name: str = "report") -> dict[str, str]:
+    """Give the text of each file by its name."""
+    pictures = {f"{figure.name}.svg": standalone(figure.svg) for figure in figures(document.blocks)}
+    return {f"{name}.md": markdown_page(document), f"{name}.html": html_page(document), **pictures}

@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence, word
+from ...tools.claim import WORDS, Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence, word
 from ...tools.comparison import MEASURES, Stratified, direction
 from ...tools.document import Block, Headline, Note, Table, TableColumn
 from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm, ContrastedCells
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
-from ..render.terminal import blocks_text
+from ..render.text import blocks_text
+from .analysis import between
 from .numbers import ABSENT, number, p_cell, p_value, percent, quantity, ratio, statistic_name
 
+Again = Callable[..., str]
+"""Writes the command line that was given, with more options."""
 LONGEST = 40
 """Characters of a fact that are shown."""
 ARMS = ("arm", "runs", "spread ratio", "level", "SD ratio", "CV ratio", "mean ratio", "p, alone", "verdict")
 
 
-def text(found: Contrasted) -> str:
+def text(found: Contrasted, again: Again) -> str:
     """Give the words of a terminal: one arm in full, or a line for each of several."""
-    return blocks_text(tuple(_arm_blocks(found, found.arms[0]) if len(found.arms) == 1 else _several(found)))
+    heap = tuple(_heap(found, again))
+    return blocks_text(
+        tuple(_arm_blocks(found, found.arms[0], heap) if len(found.arms) == 1 else _several(found, heap))
+    )
 
 
-def _arm_blocks(found: Contrasted, arm: ContrastedArm) -> Iterator[Block]:
+def _heap(found: Contrasted, again: Again) -> Iterator[Block]:
+    """Say of what kinds of runs the arms are thrown together, and what is found within these."""
+    if not found.strata:
+        return
+    kinds = found.strata.columns
+    chosen = f"{listed(kinds)} {'were' if len(kinds) > 1 else 'was'} chosen and did not just happen"
+    mixture = f"{between(found.strata, found.metric)}, so the verdict above is about the mixture."
+    yield f"{mixture} {_within(found)}If {chosen}, look at the cells: `{again('--by', ','.join(kinds))}`."
+
+
+def _within(found: Contrasted) -> str:
+    claims = {name: one for name, one in found.within.items() if isinstance(one, Claim)}
+    said = [sentence(one, Names(found.baseline, name, found.lower_is_better)) for name, one in claims.items()]
+    if len(said) == 1:
+        return f"Within the cells, taken together: {said[0]} "
+    each = (f"{name} {in_a_word(one)} ({interval(one)})" for name, one in claims.items())
+    return f"Within the cells, taken together: {'; '.join(each)}. " if said else ""
+
+
+def _arm_blocks(found: Contrasted, arm: ContrastedArm, heap: Sequence[Block]) -> Iterator[Block]:
     one = arm.described
-    yield Headline(f"{in_a_word(arm.spread)}: {arm.name} against {found.baseline}", _sentence(found, arm))
+    as_one = " as one heap" if heap else ""
+    yield Headline(f"{in_a_word(arm.spread)}{as_one}: {arm.name} against {found.baseline}", _sentence(found, arm))
+    yield from heap
     arms = [TableColumn(name, verbatim=True) for name in (found.baseline, arm.name)]
     columns: tuple[TableColumn | str, ...] = ("", *arms, "ratio [95 %]")
     yield Table(columns, [_row(ratio, arm, found.unit) for ratio in one.ratios])
@@ -35,14 +62,15 @@ def _arm_blocks(found: Contrasted, arm: ContrastedArm) -> Iterator[Block]:
     yield from (Note(step, "Next") for step in _steps(arm))
 
 
-def _several(found: Contrasted) -> Iterator[Block]:
+def _several(found: Contrasted, heap: Sequence[Block]) -> Iterator[Block]:
     said = [direction(arm.spread) for arm in found.arms]
     less, more = said.count("less"), said.count("more")
     without = len(said) - less - more
     yield Headline(
-        f"{less} of {len(found.arms)} {word('less')}: each against {found.baseline}",
+        f"{less} of {len(found.arms)} {word('less')}{' as one heap' if heap else ''}: each against {found.baseline}",
         f"{more} {word('more')}, {without} without a claim; {_metric(found)}.",
     )
+    yield from heap
     yield Table(ARMS, [_arm(found, arm) for arm in found.arms])
     yield "LEVEL is what is left to each arm, so that all are right together as asked for (Holm)."
     yield from _systems(found)
@@ -50,9 +78,14 @@ def _several(found: Contrasted) -> Iterator[Block]:
     yield from map(Note, (*found.notes, *_disagreeing(found), *inner, *_gaps(found)))
 
 
-def by_cell(found: ContrastedCells) -> str:
+def by_cell(found: ContrastedCells, again: Again) -> str:
     """Give the words of a comparison within cells: for each arm what all say together, then a line a cell."""
-    return blocks_text([block for name, one in found.arms.items() for block in _cells(found, name, one)])
+    finer = []
+    if found.strata:
+        by = ",".join((*found.columns, *found.strata.columns))
+        said = f"within the cells, {between(found.strata, found.metric)}; if these were chosen, look within them too"
+        finer = [Note(f"{said}: `{again('--by', by)}`.", "Next")]
+    return blocks_text([*(block for name, one in found.arms.items() for block in _cells(found, name, one)), *finer])
 
 
 def _cells(found: ContrastedCells, name: str, one: Stratified) -> Iterator[Block]:
@@ -60,20 +93,27 @@ def _cells(found: ContrastedCells, name: str, one: Stratified) -> Iterator[Block
     said = sentence(together, names) if isinstance(together, Claim) else f"Not taken together: {together.why}."
     without = len(one.cells) - together.units[0]
     apart = f", {without} of them without a ratio" if without else ""
+    others = (
+        f"of the {WORDS[claim.measure]} {interval(claim)}" for claim in one.beside.values() if isinstance(claim, Claim)
+    )
+    if beside := ", ".join(others):
+        said += f" Beside it the ratio {beside}."
     cells = f"{len(one.cells)} cells of {', '.join(found.columns)}{apart}; {_metric(found)}."
     yield Headline(f"{in_a_word(together)}: {name} against {found.baseline}", f"{said} {cells}")
     if one.disagree:
         sides = (one.of("less"), one.of("more"))
-        told = "; ".join(f"{in_a_word(one.cells[side[0]])} in {listed(side, 8)}" for side in sides)
+        told = ". ".join(f"{in_a_word(one.cells[side[0]]).capitalize()}: {_cell_names(side)}" for side in sides)
         yield f"The cells disagree: {told}. What they say together is no advice for any of them."
-    rows = [(cell, _units(claim), interval(claim), in_a_word(claim)) for cell, claim in one.cells.items()]
+    units = {cell: ", ".join(map(number, dict.fromkeys(claim.units))) for cell, claim in one.cells.items()}
+    rows = [(cell, units[cell], interval(claim), in_a_word(claim)) for cell, claim in one.cells.items()]
     yield Table(("cell", "units", "spread ratio", "verdict"), rows)
     yield from map(Note, (*(f"{cell} is left out: {why}" for cell, why in found.left_out[name].items()), *found.notes))
 
 
-def _units(claim: Claim | TooFew) -> str:
-    few, many = claim.units
-    return number(few) if few == many else f"{number(few)}, {number(many)}"
+def _cell_names(names: Sequence[str], most: int = 8) -> str:
+    """List cells, whose names have commas of their own."""
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    return "; ".join([*names[:most], *more])
 
 
 def _disagreeing(found: Contrasted) -> Iterator[str]:
@@ -99,6 +139,8 @@ def _sentence(found: Contrasted, arm: ContrastedArm) -> str:
     elif each > 1:
         both = f"{number(one.baseline_runs)} samples of {first} runs and {number(one.other_runs)} of {second}"
         runs = f"{both}, not paired"
+    if isinstance(arm.spread, Claim) and arm.spread.runs > block:
+        runs += f", {arm.spread.runs} neighbours as one, since they depend on each other"
     return f"{_claimed(found, arm)} {runs[0].upper()}{runs[1:]}; {_metric(found)}."
 
 
@@ -142,7 +184,6 @@ def _arm(found: Contrasted, arm: ContrastedArm) -> tuple[str, ...]:
 
 
 def _systems(found: Contrasted) -> Iterator[Block]:
-    """Lay out what differs in the systems under test."""
     equal, differs = len(found.systems.equal), found.systems.differs
     names = (TableColumn(name, verbatim=True) for name in (found.baseline, *(arm.name for arm in found.arms)))
     yield Table(("differs", *names), [(fact.name, *map(_short, fact.values)) for fact in differs])

@@ -11,11 +11,9 @@ from ...layers.schema import Column
 from ...tools.candidates import ORDER
 from ...tools.claim import Claim
 from ...tools.findings import Batch, Findings
-from ...tools.hosts import Hosts
 from ...tools.ledger.split import SplitRuns, split_runs
-from ...tools.mpi.analyse import of_ranks
-from ...tools.mpi.rank_summary import Ranks
-from ...tools.mpi.rows import RankRows, rank_rows
+from ...tools.mpi.of_record import compared_ranks, ranked_runs
+from ...tools.mpi.rank_summary import RankRows, Ranks
 from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.ranking import RankedFactor
@@ -44,12 +42,6 @@ class Evidence(Findings):
             return None
         return seen(self, run.subject, run.limits)
 
-    @property
-    def hosts(self) -> Hosts | None:
-        """What the last profile says of its hosts, which shows what is different there, else the baseline."""
-        looked = [profile.hosts for profile in reversed(self.profiles) if profile.hosts]
-        return looked[0] if looked else self.measured.hosts if self.measured else None
-
     @cached_property
     def runs_explained(self) -> Profiled | None:
         """Runs with layers that stand, which were told slow from fast; None without a profile."""
@@ -66,34 +58,13 @@ class Evidence(Findings):
     @cached_property
     def ranked_runs(self) -> RankRows | None:
         """The ranks of the runs that explain; None where none told of itself, or rows are samples of a run."""
-        profiled = self.runs_explained
-        if profiled is None or profiled.sampled:
-            return None
-        frame = profiled.table.frame
-        try:
-            found = rank_rows(profiled.table.names, lambda name: frame[name].to_list())
-        except VgoError:
-            return None
-        return found if found.runs.size else None
+        return ranked_runs(self.runs_explained) if self.runs_explained else None
 
     @cached_property
     def ranks(self) -> Ranks | str | None:
         """The ranks of the program compared, or why that cannot be done; None where it is not known to have any."""
-        rows, profiled, subject, limits = self.ranked_runs, self.runs_explained, self.run.subject, self.run.limits
-        if rows is None or profiled is None:
-            return None
-        try:
-            return of_ranks(
-                rows,
-                profiled.outcome[rows.runs],
-                subject.outcome,
-                subject.unit,
-                lower_is_better=subject.lower_is_better,
-                alpha=limits.alpha,
-                seed=limits.seed,
-            )
-        except VgoError as error:
-            return str(error)
+        runs, run = self.runs_explained, self.run
+        return compared_ranks(runs, self.ranked_runs, run.subject, run.limits) if runs else None
 
     @property
     def confirming(self) -> Batch | None:
@@ -103,9 +74,12 @@ class Evidence(Findings):
 
     @property
     def telling(self) -> Batch | None:
-        """The batch to picture: the confirming one, else the compared one with the least spread left."""
-        compared = [batch for batch in self.batches if batch.compared]
-        return self.confirming or min(compared, key=_spread_left, default=None)
+        """The batch to picture: the confirming one, else of the last of each mitigation that with least spread left.
+
+        Of a mitigation with two batches the first was taken further for what it showed, by luck in part.
+        """
+        last = {batch.applied.mitigation: batch for batch in self.batches if batch.compared}
+        return self.confirming or min(last.values(), key=_spread_left, default=None)
 
     @property
     def factor(self) -> RankedFactor | None:

@@ -47,10 +47,7 @@ def factor(evidence: Evidence) -> Iterator[Section]:
         (
             source.description if source else "The knowledge base has no entry for it.",
             f"Shown by `{factor.column}`. {meaning(factor.column, evidence.columns)}",
-            Figure(
-                "scatter",
-                "Each mark is one profiled run; the dotted line is the best straight one.",
-            ),
+            Figure("scatter", "Each mark is one profiled run; the dotted line is the best straight one."),
             Facts(tuple(_strength(factor, unit(factor.column, evidence.columns)))),
             Section(
                 f"{len(members)} columns that say the same thing",
@@ -154,7 +151,6 @@ def _tree_runs(tree: FitTreeResult, evidence: Evidence) -> str:
 
 SHIFTED = 0.05
 """A shift of the mean whose nearer bound lies beyond it is worth a word."""
-
 MOST_NAMED = 6
 """Columns that one line names."""
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...tools.candidates import LEAST_IN_CLASS
 from ...tools.failures import FailedArms, Failures, failed_words
 from ...tools.mitigation.preconditions import unmet
 from ...tools.ranking import Failing, RankedFactor
 from ...tools.results import MeasureResult, ProfileResult
+from ...tools.statistics.values import LEAST_IN_CLASS
 from ...tools.trial_results import ApplyResult
 from ..again import again
 from .evidence import Evidence, unit

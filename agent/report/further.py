@@ -13,9 +13,8 @@ from ...tools.machine import Machine
 from ...tools.mitigation.parameters import levels_of
 from ...tools.results import PredictResult
 from ...tools.subject import Subject
-from ...tools.surface.cells import FEWEST
-from ...tools.sweep.inline import named_after
-from ...tools.sweep.space import RESERVED
+from ...tools.surface.cells import FEWEST_CELLS
+from ...tools.sweep.space import RESERVED, named_after
 from ...tools.verdict import Diagnosis, NotSought, NotVisible, Undecided, Verdict, helpful, left_for_time, undecided
 from ...tools.verdict_words import Openings, listed, next_steps
 from ..again import again
@@ -100,7 +99,7 @@ def proposal(
     steps = 3 if len(found) > 1 or (found and knobs) else 5 if others else 9
     space = {option.name: levels_around(option.number, steps) for option in found} | others
     cells = math.prod(map(len, space.values())) if space else 0
-    if cells < FEWEST:
+    if cells < FEWEST_CELLS:
         return None
     word = " ".join(f"{name}={','.join(levels)}" for name, levels in space.items())
     command = list(subject.command)
@@ -242,7 +241,7 @@ def _pairs_needed(verdict: Verdict) -> int:
     left = undecided(verdict)
     claim = left.undecided[0].claim if left and left.undecided else None
     needed = runs_needed(claim) if isinstance(claim, Claim) else None
-    return needed if needed and isinstance(claim, Claim) and needed > min(claim.units) else 0
+    return needed if needed and isinstance(claim, Claim) and needed > min(claim.units) * claim.runs else 0
 
 
 def _unsolved(verdict: Verdict) -> bool:

@@ -32,7 +32,6 @@ def section(evidence: Evidence, checked: tuple[Block, ...]) -> Section:
 
 
 def _settings(evidence: Evidence) -> Iterator[Fact]:
-    """Say what was measured, how often, under which limits, and by whose choice."""
     run, measured, counted = evidence.run, evidence.measured, evidence.run.subject.counted
     limits = run.limits
     yield "Outcome", f"{run.subject.outcome}, {'lower' if run.subject.lower_is_better else 'higher'} is better"
@@ -100,7 +99,6 @@ def _by(decision: Decision) -> str:
 
 
 def _planner(evidence: Evidence) -> str:
-    """Name the planner, and the model that it asked."""
     models = [start.model for start in bodies(evidence.run.events, RunStart) if start.model]
     if not models:
         return evidence.run.planner

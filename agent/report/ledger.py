@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ...knowledge.states import read_states, state_words
+from ...knowledge.terms import read_states, state_words
 from ...knowledge.time_states import ON_CPU_KINDS, TimeState
-from ...layers.probes.part_events import BEGIN, END
 from ...layers.probes.region import BETWEEN_MARKS, FoundBy
+from ...layers.probes.sched_events import BEGIN, END
 from ...tools.claim import WORDS
 from ...tools.document import Block, Command, Facts, Figure, Listing, Note, Section, Table, TableColumn
 from ...tools.ledger.causes import LedgerCause
@@ -27,14 +27,12 @@ LEAST_SHARE, LEAST_TIME = 0.005, 0.01
 """Of the variance and of the time: a state with less of both is not listed."""
 LEAST_REST = 0.02
 """Of the gap: with less, the other parts of a state are not told."""
-
 TIMELINE = (
     "A slow and a fast run, of each class the one whose states are nearest to its means. Where the time went: each "
     "wait replaced by what the thread did that ended it. Below it the threads, thin where they wait; arrows come from "
     "who ended a wait."
 )
 FLAME = "The mean slow run by what the timed thread was in, the waits that led on from there, and what was done there."
-
 SPLIT = {
     FoundBy.MARKS: "the part of the run between its marks",
     FoundBy.CLOCK: "the part of the run that the metric measures, between two readings of the clock",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...knowledge.states import state_words
+from ...knowledge.terms import state_words
 from ...tools.amount import amount
 from ...tools.statistics.values import BoolArray, FloatArray, IntArray
 

@@ -19,7 +19,7 @@ from ...tools.machine_profile.compare import (
 )
 from ...tools.machine_profile.form import Calibrated, Profile, Quota, Range, Unmatched
 from ...tools.machine_profile.quota import docker_flag
-from ..render.terminal import blocks_text
+from ..render.text import blocks_text
 from .numbers import histogram
 
 _APART = "Only the CPU stressors bound CPU-bound programs; the other groups stand apart."
@@ -92,9 +92,8 @@ def refuse(path: Path) -> None:
 
 def save(found: MachineComparison, path: Path) -> list[Path]:
     """Write the page, and beside a Markdown page its picture; return the files."""
-    from ..render.files import document_files
-    from .fleet_figures import picture
-    from .saving import save_files
+    from .canvas import document_files, save_files
+    from .strips import picture
 
     files = document_files(illustrated(document(found, path.stem), {path.stem: picture(found)}), path.stem)
     kept = {".md": (".md", ".svg"), ".html": (".html",)}[path.suffix]
@@ -102,7 +101,6 @@ def save(found: MachineComparison, path: Path) -> list[Path]:
 
 
 def _title(found: MachineComparison) -> str:
-    """Name both machines and the rate."""
     kind = "real time" if found.rate == "real" else "CPU time"
     return (
         f"B/A: {found.b.name} ({found.b.cpu}) over {found.a.name} ({found.a.cpu}), "
@@ -131,7 +129,6 @@ def _said(found: MachineComparison) -> list[str]:
 
 
 def _bound_words(bound: GroupSummary) -> str:
-    """Say what is predicted."""
     low, high = bound.least.value, bound.greatest.value
     return (
         f"Predicted for CPU-bound programs: {low:.3g} to {high:.3g} times as fast on B, that is {1 / high:.3g} to "
@@ -140,20 +137,17 @@ def _bound_words(bound: GroupSummary) -> str:
 
 
 def _summary_row(one: GroupSummary) -> tuple[str, ...]:
-    """Lay out a group."""
     five = (one.least, one.quartile_1, one.median, one.quartile_3, one.greatest)
     return (one.group, str(one.stressors), *map(_interval_words, five))
 
 
 def _ratio_row(one: StressorRatio) -> tuple[str, ...]:
-    """Lay out a stressor."""
     value = one.speed_up
     bounds = f"{value.low:.3g} to {value.high:.3g}" if value.low is not None else "one repetition"
     return (one.stressor, one.group, f"{value.value:.3g}", bounds, "outlier" if one.outlier else "")
 
 
 def _interval_words(one: BootstrapEstimate) -> str:
-    """Write a number with its interval."""
     return f"{one.value:.3g}" if one.low is None else f"{one.value:.3g} [{one.low:.3g}, {one.high:.3g}]"
 
 
@@ -189,7 +183,7 @@ def headline(found: Calibrated) -> str:
     """Say what was found, without a full stop."""
     one = found.calibration
     share = f"{100 * one.quota.cpus:.1f} % of a CPU (95 % {100 * one.low:.1f} to {100 * one.high:.1f})"
-    return f"{one.here.name} with {share} is most like {one.base.name}"
+    return f"Most like {one.base.name} is {one.here.name} with {share}"
 
 
 def _with_it(found: Calibrated) -> str:
@@ -202,7 +196,7 @@ def _sentences(found: Calibrated) -> list[str]:
     """Say what is not matched and what failed."""
     cpu = [one for one in found.unmatched if one.group == "cpu"]
     others = [one for one in found.unmatched if one.group != "cpu"]
-    lines = ["Every CPU stressor comes within 10 % of the base."] if not cpu else []
+    lines = ["Computed so, every CPU stressor comes within 10 % of the base."] if not cpu else []
     if cpu:
         lines.append(f"Not matched, more than 10 % off the base: {_named(cpu)}. No quota fits every instruction mix.")
     if others:

@@ -15,8 +15,8 @@ from ...tools.document import Block, Command, Figure, Listing, Note, Section, Ta
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.findings import Batch
 from ...tools.mitigation.by_hand import command_line
-from ...tools.mitigation.checks import Check
 from ...tools.mitigation.preconditions import unmet
+from ...tools.mitigation.verification import Check
 from ...tools.results import Candidate
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.trial_results import ENOUGH, LevelResult, ScreenResult
@@ -28,25 +28,22 @@ from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale, s
 MOST_SUSPECTS = 6
 MOST_TRIES = 4
 COMPARED = ("statistic", "baseline", "mitigated", "ratio", "95 % interval")
+OVERLAY = "Left the histogram, right the share of runs up to each outcome; the steeper, the less they vary."
 CHECKED = ("level", "check", "expected", "seen", "passed")
 
 
 def winner(evidence: Evidence) -> Iterator[Section]:
-    """Tell of the mitigation that the verdict confirms, with its command as the verdict recorded it."""
+    """Tell of the mitigation that the verdict confirms; its command line stands above."""
     proof = confirmed(evidence.verdict)
     if proof is None:
         return
     known = _known(proof.mitigation, evidence)
-    about = f"{known.name} (`{proof.mitigation}`): {known.description}" if known else ""
-    keep = tuple(step.removeprefix("To keep it: ") for step in known.steps) if known else ()
+    if known is None:
+        return
+    keep = tuple(step.removeprefix("To keep it: ") for step in known.steps)
     yield Section(
-        "The command line that reproduces it",
-        (
-            Command(proof.command),
-            about,
-            Section("To keep it", (Listing(keep),)),
-            Section("When it hurts", ((known.hurts if known else ""),)),
-        ),
+        f"What helps: {known.name} (`{proof.mitigation}`)",
+        (known.description, Section("To keep it", (Listing(keep),)), Section("When it hurts", (known.hurts,))),
     )
 
 
@@ -72,10 +69,7 @@ def comparison(evidence: Evidence) -> Iterator[Section]:
     yield Section(
         "Baseline and mitigated",
         (
-            Figure(
-                "overlay",
-                "Left the histogram, right the share of runs up to each outcome; the steeper, the less they vary.",
-            ),
+            *([] if evidence.confirming else [Figure("overlay", OVERLAY)]),
             f"`{key}`, batch {batch.applied.batch}, {_randomised(batch)}. {_claim_words(key, claim, found)}",
             Note("" if batch is evidence.confirming else _unproved(claim)),
             arms(found, evidence.run.subject.unit),
@@ -133,10 +127,7 @@ def levels(evidence: Evidence) -> Iterator[Section]:
     yield Section(
         f"Levels of `{screened.parameter}`",
         (
-            Figure(
-                "levels",
-                "Every run of each level, and the mean; levels that were dropped have fewer runs.",
-            ),
+            Figure("levels", "Every run of each level, and the mean; levels that were dropped have fewer runs."),
             (
                 f"In random rounds beside the baseline; {small}. The level was chosen by these runs, so they claim "
                 "nothing."
@@ -315,8 +306,7 @@ def suspected(evidence: Evidence) -> Iterator[Section]:
         how = "Each command changes one thing; run it under `vgo-agent diagnose` and compare the CV."
         sections = (Section(factor.name, tuple(_tries(factor, ready, evidence))) for factor, ready in found)
         yield Section(
-            "Suspects without a counter",
-            (f"No counter of this run could have shown these. {how}", *sections),
+            "Suspects without a counter", (f"No counter of this run could have shown these. {how}", *sections)
         )
 
 

@@ -13,8 +13,7 @@ from ...tools.nodes.analyse import NodeComparison, Nodes, NodeSummary
 from ...tools.nodes.of_record import WithinNodeEffect
 from ...tools.recorded.recorded import Observations, RecordedRuns
 from ...tools.row import rows_csv
-from ...tools.statistics.fleet.levels import Pooled
-from ...tools.statistics.fleet.odd import NodeDeviation
+from ...tools.statistics.fleet.levels import NodeDeviation, Pooled
 from ...tools.verdict import EXPLAINED
 from ..render.html import html_page
 from .analysis import FACTORS, factors
@@ -83,7 +82,6 @@ def _comparison(found: NodeComparison) -> Iterator[doc.Block]:
 
 
 def _shares(found: NodeComparison) -> str:
-    """Say how much lies between nodes."""
     one = found.shares
     low, high = percent(one.interval.low, 2), percent(one.interval.high, 2)
     return (
@@ -106,7 +104,6 @@ def _cells(one: NodeDeviation | None) -> tuple[str, str]:
 
 
 def _differences(found: NodeComparison) -> Iterator[str]:
-    """Say where each odd node stands out."""
     for node in [node for node in found.nodes if node.odd][:MOST_EXPLAINED]:
         if not node.differs:
             yield f"{node.name}: no recorded column stands out there."
@@ -128,7 +125,6 @@ def _drain(found: NodeComparison) -> str:
 
 
 def _effects(pooled: WithinNodeEffect) -> Iterator[doc.Block]:
-    """Say what a condition does on the nodes together."""
     first, second = pooled.conditions
     yield f"{second} is compared with {first} within {pooled.spread.nodes} nodes."
     yield doc.Facts((("spread", f"x{_pooled(pooled.spread)}"), ("level", f"x{_pooled(pooled.level)}")))
@@ -147,13 +143,11 @@ def _between(value: float, interval: Any) -> str:
 
 
 def _within(found: NodeComparison) -> str:
-    """Say what was found about the runs of each node."""
     one = found.within
     return f"Within nodes: {one.verdict}. {one.reason}".rstrip()
 
 
 def _between_nodes(found: NodeComparison) -> Iterator[str]:
-    """Name what goes with the level of nodes."""
     if not found.between:
         yield "Between nodes: too few nodes to rank columns by them (six are needed)."
         return
@@ -166,7 +160,6 @@ def _between_nodes(found: NodeComparison) -> Iterator[str]:
 
 
 def _notes(found: NodeComparison) -> Iterator[str]:
-    """Give the warnings, and what the numbers rest on."""
     if found.alike:
         yield (
             "With fewer than six nodes nobody can tell how much ordinary ones differ: they were taken to be alike, "
@@ -187,10 +180,8 @@ def save(
     folder: Path,
 ) -> None:
     """Write the page, its pictures, the table and the object into a folder, which is made."""
-    from .canvas import standalone
-    from .fleet_figures import standings  # Matplotlib takes its time
-    from .saving import save_files
-    from .strips import distributions
+    from .canvas import save_files, standalone
+    from .strips import distributions, standings  # Matplotlib takes its time
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
     page = doc.illustrated(document(found, pooled), drawn)
@@ -224,7 +215,6 @@ def pictures(evidence: Evidence) -> dict[str, str]:
     seen = evidence.seen
     if seen is None or isinstance(seen, str):
         return {}
-    from .fleet_figures import standings  # Matplotlib takes its time
-    from .strips import distributions
+    from .strips import distributions, standings  # Matplotlib takes its time
 
     return {"distributions": distributions(*seen), "standings": standings(seen.found)}

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ...tools.document import Facts, Note, Section, Table
 from ...tools.recorded.columns import listed
-from ...tools.recorded.outline import ColumnOutline, Outline
-from ..render.terminal import blocks_text
+from ...tools.recorded.read import ColumnOutline, Outline
+from ..render.text import blocks_text
 from .numbers import number
 
 COLUMNS = ("column", "kind", "role", "unit", "missing", "distinct", "min", "median", "max")

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ...tools.document import SHARE, Block, Cell, Headline, Note, Section, Table, TableColumn
-from ...tools.mpi.rank_summary import HostRanks, Ranks, RankSummary
-from ...tools.mpi.rows import RankRows, ranks_table
-from ..render.terminal import blocks_text
+from ...tools.mpi.rank_summary import HostRanks, RankRows, Ranks, RankSummary, ranks_table
+from ...tools.verdict import placed
+from ..render.text import blocks_text
 from .evidence import Evidence
 from .numbers import ABSENT, number, p_cell, p_value, percent
 
@@ -59,7 +59,6 @@ def text(found: Ranks) -> str:
 
 
 def _unevenness(found: Ranks) -> str:
-    """Say how unevenly the ranks compute, and what that has to do with the outcome."""
     return (
         f"{number(found.runs)} runs of {found.outcome} with {number(len(found.ranks))} ranks: the ranks wait "
         f"{percent(found.waiting)} of their time (median); the slowest computes {percent(found.imbalance - 1, 2)} "
@@ -96,7 +95,6 @@ def _shares(share: float, low: float, high: float) -> str:
 
 
 def _why(found: Ranks) -> Iterator[str]:
-    """Say what is different about the rank that is meant."""
     yield from _of_host(found)
     one = next((one for one in found.ranks if one.rank == found.rank), None)
     if one is None:
@@ -146,7 +144,6 @@ def _on_cpu(share: float) -> str:
 
 
 def _places(found: Ranks) -> Iterator[str]:
-    """Name the places that change how long a rank computes."""
     telling = [one for one in found.placed if one.p_value <= LEVEL]
     for one in telling[:MOST_PLACED]:
         yield (
@@ -205,6 +202,11 @@ def remarks(evidence: Evidence) -> Iterator[str]:
     low, high = one.explained_interval.low, one.explained_interval.high
     where = f"it runs on {one.host}, and " if ranks and one.host else ""
     others = "theirs" if ranks else "the other hosts'"
+    if placed(evidence.verdict):  # the verdict has the sentence and its numbers
+        yield (
+            f"Rank {found.rank} runs on {one.host}; the report has all ranks." if where else "The report has all ranks."
+        )
+        return
     yield (
         f"{found.reason} Its time outside MPI beyond {others} goes with {percent(one.explained, 2)} "
         f"[{percent(low, 2)}, {percent(high, 2)}] of the variance; {where}the report has all ranks."

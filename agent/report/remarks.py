@@ -21,7 +21,16 @@ LINKED = 0.3
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Advise on what may weaken the result, each with what to do about it."""
-    sources = (failing.remarks, _of_hosts, ranks.remarks, _of_runs, factors.remarks, _of_machine, _of_effect)
+    sources = (
+        failing.remarks,
+        _of_hosts,
+        ranks.remarks,
+        _of_runs,
+        factors.remarks,
+        _of_looking,
+        _of_machine,
+        _of_effect,
+    )
     return tuple(remark for source in sources for remark in source(evidence))
 
 
@@ -35,6 +44,15 @@ def _of_hosts(evidence: Evidence) -> Iterator[str]:
     """What to do about a slow one is among the next steps."""
     if found := evidence.hosts:
         yield from (line for line in found.sentences if line not in found.drain)
+
+
+def _of_looking(evidence: Evidence) -> Iterator[str]:
+    """What our own process took of slow runs, which is no finding about them."""
+    ledger = evidence.ledger
+    for one in ledger.material if ledger else ():
+        largest = ledger.cause_of(one.state) if ledger and ledger.by_looking(one.state) else None
+        if largest and largest.recognised:
+            yield f"Slow runs take {number(one.gap_ms, 3)} ms more {largest.words}. {largest.recognised.cure}"
 
 
 def _of_runs(evidence: Evidence) -> Iterator[str]:
@@ -93,7 +111,8 @@ def _of_effect(evidence: Evidence) -> Iterator[str]:
 
 def _of_order(measured: MeasureResult, shape: DistributionShape) -> Iterator[str]:
     if measured.warm_up:
-        yield f"The first {_runs(measured.warm_up)} differ from all later ones (warm-up) and are left out."
+        first = "1 run" if measured.warm_up == 1 else f"{number(measured.warm_up)} runs"
+        yield f"The first {first} differ from all later ones (warm-up) and are left out."
     if shape.drift:
         yield "The level shifts with the order of the runs (drift)."
     if shape.lag1 is not None and shape.lag1 > LINKED:
@@ -115,7 +134,3 @@ def of_form(shape: DistributionShape, unit: str) -> Iterator[str]:
         yield f"The clock of the outcome is too coarse: it steps by {quantity(shape.resolution, unit)}."
     elif shape.resolution is not None:
         yield f"The outcome has a grain: it steps by {quantity(shape.resolution, unit)}."
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{number(count)} runs"

@@ -7,17 +7,17 @@ import numpy as np
 from ...tools.candidates import ORDER
 from ...tools.document import illustrated
 from ...tools.findings import Batch
-from ...tools.mpi.rows import RANKS
+from ...tools.mpi.rank_summary import RANKS
 from ...tools.run_table import PairedOutcomes
 from ...tools.trial_results import ScreenResult
 from ..record import FinishedRun
 from ..render.html import html_page
-from ..render.markdown import markdown_page
+from ..render.text import markdown_page
 from . import nodes
 from .diagnosis import document
 from .evidence import Evidence, gather, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
-from .ledger_files import ledger_pictures
+from .ledger_figures import ledger_pictures
 from .numbers import number
 from .ranks import csv_of
 from .strips import levels_figure
@@ -33,7 +33,7 @@ def pictures(evidence: Evidence) -> dict[str, str]:
         "order": _order(evidence),
         "scatter": _scatter(evidence),
         "levels": _levels(evidence),
-        **_ledger(evidence),
+        **(ledger_pictures(split, found.shares) if (found := evidence.ledger) and (split := evidence.split) else {}),
         **nodes.pictures(evidence),
         "tree": tree(evidence.tree.tree) if evidence.tree and len(evidence.tree.tree.nodes) > 1 else "",
     }
@@ -78,7 +78,6 @@ def _order(evidence: Evidence) -> str:
 
 
 def _paired(batch: Batch, evidence: Evidence) -> PairedOutcomes:
-    """The runs that were compared."""
     return evidence.record.runs(batch.call).paired(batch.applied.mitigation, block=batch.applied.block)
 
 
@@ -89,11 +88,6 @@ def _levels(evidence: Evidence) -> str:
     table = evidence.record.runs(call)
     outcomes = {level.level: table.outcome(level.level) for level in (screened.baseline, *screened.levels)}
     return levels_figure(outcomes, screened.best, screened.parameter, _axis(evidence))
-
-
-def _ledger(evidence: Evidence) -> dict[str, str]:
-    ledger, split = evidence.ledger, evidence.split
-    return ledger_pictures(split, ledger.shares) if ledger and split else {}
 
 
 def _scatter(evidence: Evidence) -> str:

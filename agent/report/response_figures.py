@@ -16,9 +16,9 @@ from .figures import WRITTEN, Floats, in_unit, plain
 from .numbers import level_text, number, scale, statistic_name
 
 if TYPE_CHECKING:  # scikit-learn takes its time, and a sweep has no surface
-    from ...tools.surface.best import Best, Field
     from ...tools.surface.explain import Slice, SurfaceExplanation
     from ...tools.surface.fitted import Surface
+    from ...tools.surface.predict import Best, Field
     from ...tools.surface.stored import Fitted
 
 MOST_LEVELS = 30

@@ -12,10 +12,10 @@ from typing import Any
 
 from ...knowledge.loader import load
 from ...tools.analysis.analysis import LEAST_RUNS
-from ...tools.base import Result
 from ...tools.document import Block, Command, Facts, Figure, Note, Section, Table
 from ...tools.ledger.ledger import Ledger, ledger_of
 from ...tools.ledger.split import LEDGER, STACKS, split_runs
+from ...tools.record import Result
 from ...tools.results import MeasureResult, ProfileResult
 from ...tools.row import Row
 from ...tools.run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
@@ -23,7 +23,7 @@ from ...tools.statistics.ratio_test import FEWEST
 from ...tools.statistics.shape.describe import describe
 from ...tools.statistics.spread import log_sd_interval
 from ..record import FinishedRun
-from ..render.terminal import blocks_text
+from ..render.text import blocks_text
 from ..session import ShownAnswer
 from ..terminal import speaks_unicode
 from . import factors, ledger
@@ -194,6 +194,5 @@ def _after(result: Result, saved: Sequence[Path]) -> str:
 
 
 def _table(saved: Sequence[Path]) -> Path:
-    """What other commands read: the table, or the folder that it lies in."""
     first = saved[0]
     return first.parent if first.name == "runs.csv" and first.with_name("layers.json") in saved else first

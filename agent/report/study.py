@@ -19,7 +19,7 @@ from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against
 from ...tools.study.study import Study
 from ...tools.subject import Subject
-from ..render.terminal import blocks_text, terminal_text
+from ..render.text import blocks_text, terminal_text
 from ..run_folder import REQUEST
 from ..session import ShownAnswer
 from .numbers import ABSENT, number, percent, ratio, scale
@@ -55,7 +55,7 @@ class StudyResult:
 def planned(design: StudyDesign, rounds: int) -> str:
     """Say what a study would run, and what it would skip."""
     said = f"{len(design.settings)} settings, {rounds} rounds at most, on {design.machine}."
-    changes = doc.Table(("setting", "changes"), [(one.name, one.told()) for one in design.settings])
+    changes = doc.Table(("setting", "changes"), [(one.name, one.shell_words()) for one in design.settings])
     return blocks_text((said, "Nothing was run.", changes, *_skipped(design)))
 
 
@@ -85,7 +85,7 @@ def document(studied: StudyResult) -> doc.Document:
     figures = {name: doc.Figure(name, caption) for name, caption in captions.items()}
     effects = (_EFFECTS, figures["effects"], _effects(study.effects)) if study.effects else ()
     reserved = (study.reservation.answer, figures["cores"], _cores(studied))
-    changes = tuple((f"`{one.name}`", f"`{one.told()}`") for one in studied.study.design.settings)
+    changes = tuple((f"`{one.name}`", f"`{one.shell_words()}`") for one in studied.study.design.settings)
     return doc.Document(
         shlex.join(studied.subject.command),
         "thread study",
@@ -133,7 +133,6 @@ def _left_out(study: Study) -> list[str]:
 
 
 def _settings(studied: StudyResult) -> doc.Table:
-    """Tabulate what each setting gave."""
     spreads, unit = studied.study.spreads, studied.subject.unit
     mean = scale(unit, max((one.mean or 0.0 for one in spreads), default=0.0))
 
@@ -172,7 +171,6 @@ def _held(name: str, against: Against) -> tuple[str, ...]:
 
 
 def _effects(effects: Sequence[Effect]) -> doc.Table:
-    """Tabulate main effects and interactions."""
     rows: list[tuple[doc.Cell, ...]] = [
         (named(one), *(ratio(part.value, part.low, part.high) for part in (one.spread, one.mean)), one.p_value)
         for one in effects

@@ -10,9 +10,8 @@ from ...tools.document import illustrated
 from ...tools.statistics.values import FloatArray
 from ...tools.study.effects import CoreReservation, Effect
 from ...tools.study.spreads import outcomes
-from ..render.files import document_files
 from ..run_folder import write
-from .canvas import BASELINE, FAINT, MITIGATED, canvas
+from .canvas import BASELINE, FAINT, MITIGATED, canvas, document_files
 from .figures import in_unit, plain
 from .numbers import scale
 from .strips import height_of, name_rows, normalised, row_axes

@@ -1,15 +1,21 @@
-"""What `vgo-agent surface fit` says: errors of the models, shares, the tables of variance."""
+"""What `vgo-agent surface` says: errors of the models, shares, variance, predictions, the best; and its files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from ...tools import document as doc
+from ...tools.document import Note, Table, TableColumn, illustrated
 from ...tools.statistics.surface.variance import Variance
-from ...tools.surface.explain import SurfaceExplanation
-from ...tools.surface.fitted import NO_MODEL, Surface, SurfaceRecord
+from ...tools.surface.axes import Level
+from ...tools.surface.explain import Slice, SurfaceExplanation, cut
+from ...tools.surface.fitted import NO_MODEL, Prediction, Surface, SurfaceRecord
+from ...tools.surface.predict import Best, PredictedCell, best
 from ...tools.surface.stored import Fitted
-from .numbers import number, p_cell, percent
+from ..render.text import blocks_text
+from .numbers import ABSENT, number, p_cell, percent, quantity
 
 _MEASURES = (
     "sqrt(mse)/mean is what the MOANA paper calls a relative error; mse/mean is its equation 4 as it is printed."
@@ -56,7 +62,6 @@ def document(fitted: Fitted, explained: SurfaceExplanation) -> doc.Document:
 
 
 def _headline(surface: Surface) -> str:
-    """Say what was modelled, by which model, and how good it is."""
     record = surface.record
     runs = sum(record.runs)
     of = (
@@ -75,19 +80,18 @@ def _headline(surface: Surface) -> str:
 
 
 def _kept_out(record: SurfaceRecord) -> str:
-    """Say what came of the check, where one was made."""
     kept = record.kept_out
     if kept is None:
         return ""
-    inside = "" if kept.inside is None else f", and {kept.inside} of them lie within the 90 % interval of a prediction"
+    chosen = kept.model if kept.model == record.model else f"{kept.model}, which the others choose,"
+    inside = "" if kept.inside is None else f"; {kept.inside} of them lie within the 90 % interval of a prediction"
     return (
-        f"On {kept.cells} cells that were kept out of the fit and of the choice of the model, {kept.model} errs by "
-        f"{percent(kept.errors.relative)}{inside}."
+        f"On {kept.cells} cells that were kept out of the fit and of the choice of the model, {chosen} errs by "
+        f"{percent(kept.errors.relative)}, and the mean of the other cells by {percent(kept.without)}{inside}."
     )
 
 
 def _naive(record: SurfaceRecord) -> str:
-    """Hold the model against none."""
     without = record.error(NO_MODEL)
     if without is None:
         return ""
@@ -106,7 +110,6 @@ def better_than_none(record: SurfaceRecord) -> bool:
 
 
 def _errors(surface: Surface) -> doc.Table:
-    """Give a row a model, the best first."""
     rows = [
         (one.model, one.errors.relative, one.errors.mse, one.errors.as_printed, f"x{number(one.errors.median_ratio)}")
         for one in surface.record.scored
@@ -116,7 +119,6 @@ def _errors(surface: Surface) -> doc.Table:
 
 
 def _shares(explained: SurfaceExplanation) -> doc.Table:
-    """Give a row a setting, the strongest first."""
     order = sorted(explained.shares, key=lambda one: -one.total)
     shares = (doc.TableColumn(name, doc.SHARE, 2) for name in ("alone", "with others"))
     return doc.Table(("setting", *shares), [(one.setting, one.alone, one.total) for one in order])
@@ -127,7 +129,6 @@ def _response(surface: Surface) -> str:
 
 
 def _variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[doc.Table]:
-    """Give each table of variance: of the cells, of all runs."""
     if explained.variance:
         title = f"Analysis of variance of {_response(surface)}, type II, one value a cell"
         yield _variance(explained.variance, title)
@@ -137,7 +138,6 @@ def _variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[doc.
 
 
 def _variance(found: Variance, caption: str) -> doc.Table:
-    """Tabulate effects, the residual last."""
     rows: list[tuple[doc.Cell, ...]] = [
         (" x ".join(one.term), one.df, one.sum_squares, one.f, p_cell(one.p), one.eta2, one.omega2)
         for one in found.effects
@@ -150,7 +150,6 @@ def _variance(found: Variance, caption: str) -> doc.Table:
 
 
 def _notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
-    """Say what to know about the fit."""
     record = fitted.response.record
     for axis in record.axes:
         if axis.scale == "levels":
@@ -162,3 +161,124 @@ def _notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
         yield f"there are too few cells to test {pairs}."
     if fitted.response.margin is None:
         yield "too few cells for prediction intervals."
+
+
+def of_prediction(fitted: Fitted, config: Mapping[str, Level], found: Prediction, mean: Prediction | None) -> str:
+    """Say what is predicted, how surely, and whether it may be relied on."""
+    surface, seen = fitted.response, found.measured
+    blocks = [
+        f"{surface.record.response} at {configuration(config)}: {_interval(surface, found)}.",
+        "" if seen is None else f"Measured there: {_shown(surface, seen)}.",
+        f"mean: {_interval(fitted.mean, mean)}." if mean and fitted.mean else "",
+    ]
+    return blocks_text((*blocks, *_extrapolated(found, " Measure there before you rely on it.")))
+
+
+def of_best(fitted: Fitted, found: Best) -> str:
+    """Name the best configuration, what speaks against it, and the front."""
+    record, measured = fitted.response.record, found.prediction.measured
+    under = f" subject to {found.subject_to}" if found.subject_to else ""
+    asked = fitted.mean if found.goal == "mean" and fitted.mean else fitted.response
+    beside = "not measured: measure it before you rely on it."
+    if measured is not None:
+        beside = f"measured there: {_shown(asked, measured)}."
+    return blocks_text(
+        (
+            f"Smallest {found.goal}{under}: {configuration(found.best.config)}",
+            f"{found.goal} {_interval(asked, found.prediction)}; {beside}",
+            (
+                f"{number(found.allowed)} of {number(found.candidates)} configurations are allowed; "
+                f"{number(found.near)} more could turn out as good."
+            ),
+            *_doubts(record, found),
+            _table(fitted, (found.best, *found.next_best)),
+            _table(fitted, _some(found.front), "From the best mean to the smallest spread:"),
+        )
+    )
+
+
+def _doubts(record: SurfaceRecord, found: Best) -> Iterator[Note]:
+    if found.subject_to and found.allowed == found.candidates:
+        other = "" if record.lower_is_better else "; a larger mean is better here: write one such as mean>=0.95*best"
+        yield Note(f"every configuration meets {found.subject_to}{other}.")
+    if not better_than_none(record):
+        yield Note("no model predicts better than the mean of the other cells: chance may have chosen this one.")
+    yield from _extrapolated(found.prediction)
+    if found.left_out:
+        yield Note(f"{number(found.left_out)} combinations of levels lie far from all cells: left out.")
+
+
+def _extrapolated(found: Prediction, then: str = "") -> Iterator[Note]:
+    if found.extrapolated:
+        yield Note(f"this is extrapolation: {found.extrapolated}.{then}")
+
+
+def of_slice(surface: Surface, found: Slice) -> str:
+    """Lay out the grid: the first setting down, the second across."""
+    held = f" at {configuration(found.held)}" if found.held else ""
+    across = [_level(level) for level in found.levels[1]] if len(found.axes) > 1 else [found.response]
+    columns = [[_shown(surface, value) for value in row] for row in found.values]
+    rows = [(_level(level), *(column[place] for column in columns)) for place, level in enumerate(found.levels[0])]
+    title = f"{found.response} over {' x '.join(found.axes)}{held}"
+    return blocks_text((title, Table([_given(name) for name in (" \\ ".join(found.axes), *across)], rows)))
+
+
+def configuration(config: Mapping[str, Level]) -> str:
+    """Write a configuration."""
+    return ", ".join(f"{name}={_level(value)}" for name, value in config.items())
+
+
+def _interval(surface: Surface, found: Prediction) -> str:
+    value = _shown(surface, found.value)
+    if found.low is None or found.high is None:
+        return value
+    return f"{value} [{_shown(surface, found.low)}, {_shown(surface, found.high)}]"
+
+
+def _shown(surface: Surface, value: float) -> str:
+    return percent(value) if surface.record.response == "cv" else quantity(value, surface.record.unit)
+
+
+def _level(value: Level) -> str:
+    return value if isinstance(value, str) else number(value, 6)
+
+
+def _some(front: tuple[PredictedCell, ...], most: int = 12) -> tuple[PredictedCell, ...]:
+    """Take at most so many of a front, evenly."""
+    step = max(1, -(-len(front) // most))
+    return (*front[:-1:step], *front[-1:])
+
+
+def _table(fitted: Fitted, cells: Sequence[PredictedCell], caption: str = "") -> Table:
+    """Tabulate configurations with what is predicted of them; the CV where the surface itself says the spread."""
+    record = fitted.response.record
+    of_cv = record.response in ("sd", "variance")
+    rows = []
+    for one in cells:
+        mean = ABSENT if one.mean is None or fitted.mean is None else quantity(one.mean, fitted.mean.record.unit)
+        sd = one.response if record.response == "sd" else math.sqrt(max(one.response, 0.0))
+        cv = ABSENT if not one.mean else percent(sd / abs(one.mean))
+        shown = (_shown(fitted.response, one.response), mean, *[cv] * of_cv, "" if one.measured else "not measured")
+        rows.append((*map(_level, one.config.values()), *shown))
+    return Table((*map(_given, record.columns), record.response, "mean", *["CV"] * of_cv, ""), rows, caption)
+
+
+def _given(name: str) -> TableColumn:
+    return TableColumn(name, verbatim=True)
+
+
+def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> list[str]:
+    """Write the report as Markdown and HTML, and the pictures; return the paths. The folder is there."""
+    from .canvas import document_files, save_files
+    from .response_figures import fit_figure, front_figure, share_figure, slice_figure  # Matplotlib takes its time
+
+    surface = fitted.response
+    found, field = best(fitted, surface.record.response, seed=surface.record.seed)
+    pictures = {
+        "fit": fit_figure(surface),
+        "shares": share_figure(explained),
+        "map": slice_figure(surface, cut(surface)),
+        "front": front_figure(fitted, field, found),
+    }
+    page = illustrated(document(fitted, explained), pictures)
+    return list(map(str, save_files(folder, document_files(page))))

@@ -12,7 +12,7 @@ import numpy as np
 from ...tools import document as doc
 from ...tools.execution.launcher_time import LauncherAlone
 from ...tools.subject import Subject
-from ...tools.sweep.standing import response_of
+from ...tools.sweep.cell import response_of
 from ...tools.sweep.sweep import Sweep
 from .numbers import level_text, number, percent, quantity, statistic_name
 

@@ -15,7 +15,7 @@ from ...tools.row import FIXED, RUNS
 from ...tools.run_table import LAYERS, write_layers
 from ...tools.trial_results import ApplyResult
 from ..record import FinishedRun
-from ..render.markdown import markdown_page
+from ..render.text import markdown_page
 from .numbers import Fact
 
 PAGE = "runs.md"
@@ -111,7 +111,6 @@ def _split(table: bytes) -> tuple[list[str], list[list[str]]]:
 
 
 def _columns(run: FinishedRun) -> Iterator[tuple[str, ...]]:
-    """Name, unit, role, layer and meaning of each."""
     unit = run.subject.unit
     for name in (*LEADING, *FIXED):
         words, its_unit = _MEANINGS[name]

@@ -21,7 +21,7 @@ PARTS = {
     "fit_tree": ("tree",),
     "rank_factors": ("factors",),
     "compare": ("comparison", "mitigation"),
-    "conclude": ("verdict",),
+    "conclude": ("verdict", "plain"),
 }
 """What views read of the result of a tool."""
 MOST_AT_ONCE = 8 << 20

@@ -36,7 +36,6 @@ class RunArrays:
     """More rows may come."""
 
     def __len__(self) -> int:
-        """Rows, failed ones too."""
         return int(self.condition.size)
 
     @cached_property

@@ -46,6 +46,8 @@ class SessionView:
     measured: tuple[RunArrays, ...] = ()
     """The runs of every measuring call in order; the last may go on."""
     verdict: Verdict | None = None
+    plain: str = ""
+    """The verdict in plain words."""
     """None before the run has one."""
     events: int = 0
     elapsed_s: float = 0.0
@@ -129,6 +131,7 @@ def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str
         steps=steps,
         measured=tuple(rows),
         verdict=from_json(concluded[-1]["verdict"]) if given else None,
+        plain=concluded[-1]["plain"] if given else "",
         events=len(events),
         elapsed_s=elapsed_s(events),
     )

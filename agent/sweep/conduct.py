@@ -11,33 +11,31 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
-from ...tools.execution.launcher_time import launcher_alone
-from ...tools.execution.progress import Remark
-from ...tools.execution.row_log import SYNC_S, RowLog, RowsInMemory, rows_in
+from ...tools.execution.launcher_time import LauncherTimer
+from ...tools.execution.row_log import SYNC_S, Remark, RowLog, RowsInMemory, rows_in
 from ...tools.experiment.conditions import AppliedConditions
 from ...tools.layers_here import choose
 from ...tools.subject import Allow, Subject
-from ...tools.sweep.setting import mitigations_of, preconditions
+from ...tools.sweep.cell_runs import mitigations_of, preconditions
 from ...tools.sweep.space import Space
 from ...tools.sweep.sweep import CellConditions, Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
 from ..clock import BudgetClock
 from ..commands.subject import with_command
 from ..consent import NO, ONCE
-from ..experiment import ExperimentRequest, ExperimentResult, ExperimentRun, RemadeFiles, go_on
+from ..experiment import EndedExperiment, ExperimentRequest, ExperimentResult, ExperimentRun, RemadeFiles, go_on
 from ..interface import Interface
-from ..run_folder import RunFolder, experiment_in
+from ..run_folder import RunFolder, experiment_in, write
 from ..session import read_request
 
 if TYPE_CHECKING:
-    from .files import SweepResult
+    from ...layers.schema import Layer
 
+RUNS, CELLS = "runs.csv", "cells.csv"
 DRAWN, RAN = "cells.jsonl", "log.jsonl"
 """Logs of the cells that were drawn, and of the runs."""
 FILES_S = 3.0
 """Of the budget, for the tables and pictures after the last run."""
-
-
 SAME = ("launcher", "root", "directory", "timeout_s")
 """Of the subject: what stays from one command to the next."""
 
@@ -117,21 +115,20 @@ class SweepRequest(ExperimentRequest):
                 "(--dry-run lists each write)."
             )
 
-    def run(self, run: ExperimentRun) -> SweepResult:
+    def run(self, run: ExperimentRun) -> EndedExperiment:
         """Run the cells, and write the files; what was measured is written where an error ends it, too."""
         bench, space = run.place.bench, self.space
         layers = choose(self.layers, bench).layers if self.layers else ()
         seconds = space.budget.seconds
         assert seconds is not None
         bench.deadline = run.clock.deadline(seconds, FILES_S)
-        launcher = launcher_alone(bench, seconds)
+        launcher = LauncherTimer(bench, seconds)
+        launcher.time()
         with _log(run.folder.path / DRAWN, 0.0) as drawn, _log(run.folder.path / RAN) as ran:
             listener, hosts = run.interface.progressed, bool(self.subject.on)
             sweep = Sweep(space, self.seed, drawn, ran, hosts, listener, bench.deadline)
 
-            def written() -> SweepResult:
-                from .files import write_files  # tables and pictures are dear to load, and no run should wait for that
-
+            def written() -> EndedExperiment:
                 return write_files(sweep, run, bench.described_by(layers), launcher)
 
             gc.disable()  # a collection between two runs would evict what the next one finds in the cache
@@ -145,12 +142,12 @@ class SweepRequest(ExperimentRequest):
                 raise
             finally:
                 gc.enable()
+            launcher.time()
             return written()
 
     def remade(self, folder: RunFolder) -> RemadeFiles:
         """Make both tables again, and what rows alone tell."""
         from ..report.sweep import best
-        from .files import CELLS, RUNS
 
         drawn, ran = (RowsInMemory(rows_in(folder.path / name)) for name in (DRAWN, RAN))
         sweep = Sweep(self.space, self.seed, drawn, ran, bool(self.subject.on))
@@ -186,3 +183,34 @@ def _refuse_another(request: SweepRequest, folder: Path) -> None:
 def _log(path: Path, sync_s: float = SYNC_S) -> contextlib.closing[RowLog]:
     """Open a log of a sweep; cells are on the disk before runs of them can be."""
     return contextlib.closing(RowLog(path, "run the same command again", sync_s))
+
+
+def write_files(
+    sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer], launcher: LauncherTimer
+) -> EndedExperiment:
+    """Write all of them; give the answer."""
+    # Tables and pictures are dear to load, and no run should wait for that.
+    from ...tools.document import illustrated
+    from ...tools.recorded.write import write as write_table
+    from ..render.text import blocks_text
+    from ..report.canvas import document_files
+    from ..report.response_figures import figure
+    from ..report.sweep import answer, document, sweep_summary
+
+    cells, folder, subject = list(cell_rows(sweep)), run.folder.path, run.subject
+    summary = sweep_summary(sweep, cells, subject, folder, launcher.alone())
+    if sweep.ran.rows:
+        path = folder / RUNS
+        write_table(runs_table(sweep, str(path), layers.values(), run.facts), path, fresh=True)
+    write(folder / CELLS, cells_csv(cells))
+    picture = figure(sweep.space, cells, subject.unit)
+    pages = document_files(illustrated(document(sweep, cells, summary), {"sweep": picture}))
+    for name, content in pages.items():
+        write(folder / name, content.encode())
+    summary["files"] = [str(folder / name) for name in (*[RUNS] * bool(sweep.ran.rows), CELLS, *pages)]
+    failure = ""
+    if sweep.impossible:
+        first = sweep.standing(sweep.cells[0]).reason
+        failure = f"No cell could be run: {first}; see cells.csv in {folder} for the others."
+    words = f"{blocks_text(answer(sweep, summary))}\nReport: {folder / 'report.html'}"
+    return EndedExperiment(summary, words, failure)

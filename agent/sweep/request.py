@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -17,15 +17,16 @@ from ...tools.layers_here import WORDS, named
 from ...tools.subject import Subject
 from ...tools.survey import survey
 from ...tools.sweep.cell import CellSettings, first_cells, texts_of
-from ...tools.sweep.inline import inline, is_inline, named_after
-from ...tools.sweep.setting import cell_setting, preconditions, settles_slowly
-from ...tools.sweep.space import Space, read_space
+from ...tools.sweep.cell_runs import cell_setting, preconditions, settles_slowly
+from ...tools.sweep.space import Space, inline, is_inline, named_after, read_space
 from ..commands.subject import refuse_samples, subject_of
+from ..place import launcher_of
 from ..run_folder import RunFolder
 from ..settings import Origin, UserSettings
-from ..trial_runs import launcher_of
 from .conduct import SweepRequest, filled
-from .options import OfSweep
+
+if TYPE_CHECKING:
+    from .options import OfSweep
 
 SETTLING = 5
 """Runs of a cell one after the other, where a setting should not be switched between every two of them."""

@@ -36,10 +36,7 @@ class ChatApp(App[None]):
     """Talk, look, decide."""
 
     TITLE = "vgo-agent chat"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Help"),
-        Binding("ctrl+q", "quit", "Leave"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f1", "help", "Help"), Binding("ctrl+q", "quit", "Leave")]
 
     def __init__(self, session: ChatSession, theme: str = "dark", first: str = "") -> None:
         super().__init__()

@@ -11,7 +11,7 @@ def _command() -> int:
     from pathlib import Path
 
     from ..run_folder import RunFolder
-    from .one_folder import main
+    from .control import main
 
     return main(RunFolder(Path(sys.argv[1])), "step" if sys.argv[2] == "step" else "auto")
 

@@ -24,7 +24,6 @@ SOCKET = "worker.sock"
 LOG = "worker.log"
 LONGEST = 1 << 20
 """Bytes of a line: more is no command."""
-
 Mode = Literal["auto", "step"]
 """auto: the planner chooses where the user wishes nothing; step: it waits for the user."""
 

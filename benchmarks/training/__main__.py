@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from vgo_agent.agent.model.chosen import SHIPPED_FILE
-from vgo_agent.agent.planners.base import Planner
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Planner, Rules
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.recorded.folders import CASES
 

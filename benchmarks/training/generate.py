@@ -17,11 +17,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from vgo_agent.agent.planners.base import Choice, Menu, Planner, View, calls, menu
+from vgo_agent.agent.planners.base import Choice, Menu, Planner, Rules, View, calls, menu
 from vgo_agent.agent.planners.compact import ASK, SPOKEN, WORDS, line, spoken
 from vgo_agent.agent.planners.compact import PLACES as WORDED
 from vgo_agent.agent.planners.grammar import PLACES, write
-from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vgo_agent.agent.model.chosen import SHIPPED_FILE, ModelChoice
-from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.planners.base import Choice, Planner, View
+from vgo_agent.agent.model.language_model import ModelProcess
+from vgo_agent.agent.planners.base import Choice, Planner, Rules, View
 from vgo_agent.agent.planners.llama import Llama
-from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.simulator.diagnosis import DiagnosisOutcome, diagnose
 from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.tools.simulated import World

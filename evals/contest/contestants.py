@@ -10,13 +10,12 @@ from typing import Any
 
 from ...agent.legal import Legal
 from ...agent.model.chosen import SHIPPED, model_choice
-from ...agent.planners.base import Choice, View, menu
-from ...agent.planners.rules import Rules
+from ...agent.planners.base import Choice, Rules, View, menu
 from ...agent.planning import LLAMA, planning
 from ...agent.settings import UserSettings
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
-from ...tools.situation import Slot
+from ...tools.case import Slot
 from ...tools.steps.apply_mitigation import ApplyMitigationTool
 from ..recorded.recorded_case import RecordedCase, ShownCase
 from ..recorded.schema import Truth
@@ -92,6 +91,7 @@ class Constant:
     ranked: tuple[str, ...]
     """Keys of the causes, the most common first, then in the order of the alphabet."""
     mitigation: str
+    """The first of that cause that the tool can apply; empty where there is none."""
     name: str = "constant"
 
     @classmethod
@@ -100,8 +100,9 @@ class Constant:
         counts = Counter(cause for truth in train for cause in truth.causes)
         if not counts:
             raise VgoError("No train case has a cause, so there is no most common one; give the train cases too.")
-        ranked = tuple(sorted(counts, key=lambda cause: (-counts[cause], cause)))
-        return cls(ranked, _first_mitigation(ranked[0], knowledge or load()))
+        ranked, known = tuple(sorted(counts, key=lambda cause: (-counts[cause], cause))), knowledge or load()
+        listed = known.factors[ranked[0]].mitigations if ranked[0] in known.factors else ()
+        return cls(ranked, next((key for key in listed if known.mitigations[key].apply is not None), ""))
 
     def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Say it again."""
@@ -111,13 +112,6 @@ class Constant:
             ranked=self.ranked,
             mitigation=self.mitigation,
         )
-
-
-def _first_mitigation(cause: str, knowledge: Knowledge) -> str:
-    """The first that the tool can apply; empty where there is none."""
-    factor = knowledge.factors.get(cause)
-    listed = factor.mitigations if factor else ()
-    return next((key for key in listed if knowledge.mitigations[key].apply is not None), "")
 
 
 @dataclass(frozen=True)
@@ -137,7 +131,7 @@ class Oracle:
             return known
         best = best_of(whole, truth.accepted)
         return known.model_copy(
-            update={"verdict": MENDED, "mitigation": best[0] if best else truth.accepted[0], "price_told": True},
+            update={"verdict": MENDED, "mitigation": best[0] if best else truth.accepted[0], "price_told": True}
         )
 
 
@@ -159,16 +153,12 @@ Factory = Callable[[Sequence[RecordedCase]], Contestant]
 """Takes all cases that there are, not only those to be answered: `constant` learns from the train split."""
 
 
-def _constant(cases: Sequence[RecordedCase]) -> Contestant:
-    return Constant.of(read_truth(case.folder) for case in cases if case.file.split == "train")
-
-
 CONTESTANTS: Mapping[str, Factory] = {
     "rules": lambda _: PlannerContestant("rules", lambda _: Rules()),
     LLAMA: lambda _: Modelled(LLAMA),
     "greedy": lambda _: PlannerContestant("greedy", lambda _: Greedy()),
     "random-legal": lambda _: PlannerContestant("random-legal", RandomLegal),
-    "constant": _constant,
+    "constant": lambda cases: Constant.of(read_truth(one.folder) for one in cases if one.file.split == "train"),
     "paper": lambda _: Paper(),
     "paper-raw": lambda _: Paper("paper-raw", consequences=True),
     "oracle": Oracle,

@@ -1,4 +1,8 @@
-"""A planner in the real graph over recorded runs."""
+"""A planner in the real graph over recorded runs, and whether every claim of its diagnosis is backed.
+
+Which verdict follows from which results is decided by `conclude` alone, which its own tests judge. Here its most
+important claim is worked out again: that a mitigation was confirmed by a batch that did not choose it.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,26 @@ from ...agent.legal import was_legal
 from ...agent.live import Live
 from ...agent.planners.base import Planner
 from ...agent.record import FinishedRun, bodies, record_of
-from ...agent.report.evidence import gather
+from ...agent.render.text import markdown_page
+from ...agent.report.diagnosis import document
+from ...agent.report.evidence import Evidence, gather
 from ...agent.report.remarks import warnings
 from ...agent.run_folder import RunFolder
 from ...agent.schemas import schemas_digest
-from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, canonical
+from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, VerdictGiven, canonical
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...layers.wrapper import own_folder
+from ...tools.claim import Claim, claims
 from ...tools.ranking import RankedFactor
 from ...tools.record import Record
-from ...tools.verdict import Verdict, confirmed, factors_found, title
+from ...tools.steps.compare import arms_in
+from ...tools.steps.conclude import FINDING
+from ...tools.verdict import Confirmed, Verdict, confirmed, factors_found, title
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase
 from .answer import PRICE, ContestAnswer
-from .evidence import problems
+from .passages import passages, unfounded
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,11 @@ class PlannerContestant:
             yield Diagnosed(transcript, folder, start, knowledge, ended)
 
     def _start(self, case: ShownCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
+        # That change a promise: nobody relies on one of recorded runs, so all are accepted.
+        promising = tuple(key for key, one in knowledge.mitigations.items() if one.changes_promise)
         return RunStart(
             subject=case.recording.subject,
-            limits=case.limits.model_copy(update={"seed": seed, "accept": promising(knowledge)}),
+            limits=case.limits.model_copy(update={"seed": seed, "accept": promising}),
             planner=self.name,
             machine=folder.put(canonical(case.recording.machine.model_dump(mode="json"))),
             knowledge=knowledge.digest,
@@ -96,11 +107,6 @@ class _Served(Live):
 
     def observed(self, end: ToolEnd, record: Record) -> None:
         """Write nothing."""
-
-
-def promising(knowledge: Knowledge) -> tuple[str, ...]:
-    """Mitigations that change a promise: nobody relies on one of recorded runs, so all are accepted."""
-    return tuple(key for key, one in knowledge.mitigations.items() if one.changes_promise)
 
 
 class Silent:
@@ -151,13 +157,14 @@ def _spent(one: Diagnosed) -> ContestAnswer:
     record = record_of(transcript.events, folder)
     decisions = bodies(transcript.events, Decision)
     measured = [call for call in record.calls if call.result is not None and "spent_s" in call.result]
+    tables = [folder.get(call.artefacts["runs.csv"]) for call in measured if "runs.csv" in call.artefacts]
     calls = [(decision.tool, json.dumps(decision.arguments, sort_keys=True)) for decision in decisions]
     denied = {approval.call_id for approval in bodies(transcript.events, Approval) if not approval.granted}
     errors = [call.error for call in record.calls if call.error and call.call_id not in denied]
     return ContestAnswer(
         verdict="",
         tried=tuple(dict.fromkeys(str(c.arguments["mitigation"]) for c in measured if "mitigation" in c.arguments)),
-        runs=sum(_rows(folder.get(call.artefacts["runs.csv"])) for call in measured if "runs.csv" in call.artefacts),
+        runs=sum(table.count(b"\n") - 1 for table in tables),
         program_s=record.spent_s,
         calls=len(decisions),
         illegal=sum(not was_legal(record, number, start.limits, start.plan) for number in range(len(record.calls))),
@@ -168,5 +175,57 @@ def _spent(one: Diagnosed) -> ContestAnswer:
     )
 
 
-def _rows(table: bytes) -> int:
-    return table.count(b"\n") - 1
+def problems(run: FinishedRun) -> Iterator[str]:
+    """Name what is not backed, a sentence each."""
+    evidence = gather(run)
+    proof = confirmed(evidence.verdict)
+    yield from _cited(evidence, proof)
+    if proof:
+        yield from _confirmed(proof, evidence)
+    yield from misquoted(evidence, markdown_page(document(evidence)))
+
+
+def misquoted(evidence: Evidence, report: str) -> Iterator[str]:
+    """Name the numbers of a report that no result holds; `passages` says which of them are looked at."""
+    for passage in passages(evidence, report):
+        yield from unfounded(passage)
+
+
+def _cited(evidence: Evidence, proof: Confirmed | None) -> Iterator[str]:
+    """Every event that is cited is the end of a call with a result; what the verdict rests on is among them."""
+    ends = {event.seq: event.body for event in evidence.run.events}
+    cited = set[str]()
+    for place in (place for verdict in bodies(evidence.run.events, VerdictGiven) for place in verdict.evidence):
+        body = ends.get(place)
+        if not isinstance(body, ToolEnd) or body.result is None:
+            yield f"event {place} is cited and is no end of a call with a result"
+        else:
+            cited.add(body.call_id)
+    grounds = [*evidence.calls("measure")[-1:]]
+    if proof:
+        batches = (batch for batch in evidence.batches if batch.applied.mitigation == proof.mitigation)
+        grounds = [*evidence.calls("rank_factors")[-1:], *(batch.call.call_id for batch in batches), proof.comparison]
+    elif evidence.measured and not (evidence.measured.steady or evidence.measured.unusable):
+        grounds = [*evidence.calls(*FINDING)]
+    yield from (f"the verdict rests on {call} and does not cite it" for call in grounds if call not in cited)
+
+
+def _confirmed(proof: Confirmed, evidence: Evidence) -> Iterator[str]:
+    """The claim is that of a second batch of this mitigation, in the family of all confirmations, and a fall."""
+    batch, where = evidence.confirming, proof.comparison
+    if batch is None or batch.compared is None:
+        yield f"the verdict rests on {where}, which is no finished comparison"
+        return
+    compared, run = batch.compared, evidence.run
+    if compared.mitigation != proof.mitigation or compared.batch != 2:
+        yield f"{where} is batch {compared.batch} of {compared.mitigation}, not what is claimed"
+    if proof.claim.direction != "less":
+        yield f"the verdict claims a fall of the spread that is not less: {proof.claim}"
+    seconds = [one for one in evidence.batches if one.compared and one.compared.batch == 2]
+    arms = {one.call.call_id: arms_in(one, run.record) for one in seconds}
+    if proof.claim != claims(arms, alpha=run.limits.alpha, seed=run.limits.seed).get(batch.call.call_id):
+        yield f"the claim of the verdict is not that of {where} in the family of all confirmations"
+    claimed = {"sd": proof.sd, "mean": proof.mean, "cv": proof.cv}
+    for measure, claim in compared.comparison.claims.items():
+        if measure in claimed and claimed[measure] != (claim if isinstance(claim, Claim) else None):
+            yield f"the {measure} of the verdict is not that of {where}"

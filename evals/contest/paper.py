@@ -39,7 +39,7 @@ import numpy as np
 import polars as pl
 from polars import selectors as cs
 
-from ...knowledge.loader import Knowledge, load
+from ...knowledge.loader import load
 from ...tools.remedies import costly
 from ...tools.row import Row
 from ...tools.statistics.labels.classes import label
@@ -75,10 +75,12 @@ class Paper:
         weights = weigh(case, profile, seed, consequences=self.consequences)
         if not weights:
             return _spent(ContestAnswer(verdict="", ended="The tree found no column to split by."), baseline, profile)
-        ranked = tuple(dict.fromkeys(_factor(weight.column, knowledge) for weight in weights))
+        named = ((knowledge.factor_of(weight.column), weight.column) for weight in weights)
+        ranked = tuple(dict.fromkeys(factor.key if factor else column for factor, column in named))
         found = ContestAnswer(verdict="cause explained, remedy not tried", causes=ranked[:1], ranked=ranked)
         listed = knowledge.factors[ranked[0]].mitigations if ranked[0] in knowledge.factors else ()
-        mitigation = _first_recorded(listed, case)
+        trials = case.recording.trials
+        mitigation = next((key for key in listed if key in trials and trials[key].pairs), "")
         if not mitigation:
             missing = (f"not recorded: no pairs with any of {', '.join(listed)}.",) if listed else ()
             return _spent(found.model_copy(update={"not_recorded": missing}), baseline, profile)
@@ -118,16 +120,6 @@ def _role(case: ShownCase, name: str) -> str:
     withheld = {*case.recording.profiling.layers} - {*case.limits.layers}
     columns = (layer.column(name) for spec, layer in case.layers.items() if spec not in withheld)
     return next((column.role for column in columns if column), "")
-
-
-def _factor(column: str, knowledge: Knowledge) -> str:
-    factor = knowledge.factor_of(column)
-    return factor.key if factor else column
-
-
-def _first_recorded(listed: Sequence[str], case: ShownCase) -> str:
-    trials = case.recording.trials
-    return next((key for key in listed if key in trials and trials[key].pairs), "")
 
 
 def in_turn(case: ShownCase, mitigation: str, seed: int) -> tuple[Sequence[Row], Sequence[Row]]:

@@ -1,8 +1,8 @@
 """Passages of a report whose numbers come from results, each with the results that it tells of.
 
-Looked at: the sentence of the verdict and its reason; the facts of "The baseline" and the table "Baseline and
-mitigated"; the facts of the factor; the cut, the accuracy and the ranking under "How slow and fast were told apart"; of
-each mitigation tried its line of ratios and how far the counters fell. A number must be one that the
+Looked at: the verdict in plain words; the sentence with its numbers; the facts of "The baseline" and the table
+"Baseline and mitigated"; the facts of the factor; the cut, the accuracy and the ranking under "How slow and fast were
+told apart"; of each mitigation tried its line of ratios and how far the counters fell. A number must be one that the
 results of *that* passage hold (of a row: of that statistic, that factor, that counter), in the unit that is written.
 
 Not looked at: warnings, next steps and what was set aside; the tree itself, checks other than counters, what a layer
@@ -13,8 +13,10 @@ for word (why data are unusable, why a mitigation was refused) counts as said by
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...agent.report.evidence import Evidence, unit
 from ...agent.report.mitigations import name_of
@@ -22,7 +24,7 @@ from ...tools.claim import Claim
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
 from ...tools.ranking import RankedFactor
-from ...tools.trial_results import LEAST, Moved
+from ...tools.trial_results import LEAST
 from ...tools.verdict import Diagnosis, Refuted, Undecided, helpful
 from ...tools.verdict_words import headline
 
@@ -33,7 +35,9 @@ NUMBER = re.compile(
     rf"(?:\s(?P<unit>%|(?:{'|'.join((*UNITS, *SIZES))})\b))?"
 )
 """A number that stands by itself, not part of a name, a version or a file; with its unit, and a `<` before it."""
-FEWEST = 2
+RANGE = re.compile(r"(\S+) to (\S+) (\w+)")
+"""Whose unit stands after its end, and is that of its beginning."""
+FEWEST_DIGITS = 2
 """Significant digits that are meant where fewer are written: a rounded 0.30 reads 0.3."""
 LEAST_P = 0.001
 """Below it a report only says that a p-value is less."""
@@ -60,8 +64,9 @@ def unfounded(passage: Passage) -> Iterator[str]:
         if found["less"]:
             founded = float(word) == LEAST_P and any(value < LEAST_P for value in passage.p_values)
         else:
-            values = passage.values + passage.p_values
-            founded = any(_founded(word, scale, values) for scale in _scales(found["unit"], passage.unit))
+            reach, scales = 0.5000001 * _last_place(word), _scales(found["unit"], passage.unit)
+            values = (value * scale for value in passage.values + passage.p_values for scale in scales)
+            founded = any(abs(value - float(word)) <= reach for value in values)
         if not founded:
             yield f"{passage.where} says {found[0].strip()}, which no tool gave"
 
@@ -76,11 +81,6 @@ def _scales(written: str | None, unit: str) -> tuple[float, ...]:
     return (1.0,)
 
 
-def _founded(word: str, scale: float, values: Iterable[float]) -> bool:
-    said, reach = float(word), 0.5000001 * _last_place(word)
-    return any(abs(value * scale - said) <= reach for value in values)
-
-
 def _last_place(word: str) -> float:
     """What one more in the last digit would be; nothing for a plain 0."""
     mantissa, _, exponent = word.lstrip("+-").partition("e")
@@ -88,7 +88,7 @@ def _last_place(word: str) -> float:
     significant = len((whole + decimals).lstrip("0"))
     if not significant and not decimals:
         return 0.0
-    missing = 0 if len(decimals) >= FEWEST else max(0, FEWEST - significant)
+    missing = 0 if len(decimals) >= FEWEST_DIGITS else max(0, FEWEST_DIGITS - significant)
     return float(10.0 ** (int(exponent or 0) - len(decimals) - missing))
 
 
@@ -103,7 +103,8 @@ SHORTEST = 12
 def passages(evidence: Evidence, report: str) -> Iterator[Passage]:
     """Cut a report into what is looked at."""
     plain = re.sub(r"\\(.)", r"\1", report)
-    yield _verdict(evidence, plain.split("\n\n")[2], "the verdict")
+    yield _plain_words(evidence, plain.split("\n\n")[2])
+    yield _verdict(evidence, _section(plain, "In numbers").strip().split("\n\n")[0], "the verdict")
     yield _verdict(evidence, headline(evidence.verdict), "the headline")
     yield from _baseline(evidence, _section(plain, "The baseline"))
     yield from _mitigated(evidence, _section(plain, "Baseline and mitigated"))
@@ -118,6 +119,18 @@ def _section(report: str, title: str) -> str:
     """What stands below a heading, without what is code."""
     found = re.search(rf"^## {title}.*?$(.*?)(?=^## |\Z)", report, re.M | re.S)
     return re.sub(r"^```.*?^```", "", found[1], flags=re.M | re.S) if found else ""
+
+
+def _plain_words(evidence: Evidence, text: str) -> Passage:
+    """Between which outcomes nine runs in ten lie, of both arms of a proof, and what slow runs spend more."""
+    measured, batch, run = evidence.measured, evidence.confirming, evidence.run
+    values = [measured.outcome.p5, measured.outcome.p95] if measured else []
+    if batch and batch.compared:
+        arms = evidence.record.runs(batch.call).paired(batch.applied.mitigation, block=batch.applied.block).compared
+        values += [float(np.quantile(arm, share)) for arm in arms for share in (0.05, 0.95)]
+    values.append(len({one.applied.mitigation for one in evidence.batches if one.compared}))
+    with_units = RANGE.sub(r"\1 \3 to \2 \3", _unquoted(text, evidence))
+    return Passage("the plain words", with_units, tuple(values), run.subject.unit)
 
 
 def _verdict(evidence: Evidence, text: str, where: str) -> Passage:
@@ -151,11 +164,9 @@ def _headline_batches(evidence: Evidence) -> list[Batch]:
 def _of_claims(batch: Batch) -> list[float]:
     """Numbers of all claims of a batch: alone, and of the spread in its family."""
     made = [*(batch.compared.comparison.claims.values() if batch.compared else ()), batch.claim]
-    return [value for claim in made if isinstance(claim, Claim) for value in _numbers(claim)]
-
-
-def _numbers(claim: Claim) -> tuple[float, ...]:
-    return _given(claim.ratio, claim.low, claim.high, claim.level, claim.margin, 1 / claim.margin)
+    claims = [claim for claim in made if isinstance(claim, Claim)]
+    numbers = ((one.ratio, one.low, one.high, one.level, one.margin, 1 / one.margin) for one in claims)
+    return [value for each in numbers for value in _given(*each)]
 
 
 def _unquoted(text: str, evidence: Evidence) -> str:
@@ -188,7 +199,8 @@ def _baseline(evidence: Evidence, text: str) -> Iterator[Passage]:
         outcome = measured.outcome
         plain = ("mean", "median", "MAD", "IQR", "p95", "p99", "CV")
         known: dict[str, tuple[float | None, ...]] = {name: (getattr(outcome, name.lower()),) for name in plain}
-        known |= {"SD": (outcome.sd, LEVEL, *_bounds(measured.sd_interval)), "runs": (outcome.n,)}
+        bounds = (measured.sd_interval.low, measured.sd_interval.high) if measured.sd_interval else ()
+        known |= {"SD": (outcome.sd, LEVEL, *bounds), "runs": (outcome.n,)}
         known |= {"range": (outcome.minimum, outcome.maximum)}
         for name, line in re.findall(r"^- (\w+): (.*\d.*)", text, re.M):
             yield Passage(f"the baseline's {name}", line, _given(*known.get(name, ())), evidence.run.subject.unit)
@@ -252,15 +264,11 @@ def _batches(evidence: Evidence, text: str) -> Iterator[Passage]:
         yield Passage(where, f"batch {heading}\n{line}", known, "", _p_values(comparison))
         rows = re.findall(r"^\| the factor moved \|[^|]*\|[^|]*\|(.*)", told, re.M)
         for moved, row in zip(batch.compared.moved, rows, strict=False):
-            yield Passage(
-                f"{where}, {moved.column}", row, (moved.baseline, moved.mitigated, *_fallen(moved)), moved.unit
-            )
-
-
-def _fallen(moved: Moved) -> tuple[float, ...]:
-    """The share that a counter fell by with its interval, and the least that counts, as in its words."""
-    ratios = _given(moved.claim.ratio, moved.claim.low, moved.claim.high) if isinstance(moved.claim, Claim) else ()
-    return tuple(1 - ratio for ratio in (*ratios, LEAST))
+            claim = moved.claim if isinstance(moved.claim, Claim) else None
+            ratios = _given(claim.ratio, claim.low, claim.high) if claim else ()
+            # The share that the counter fell by with its interval, and the least that counts, as in its words.
+            fallen = (1 - ratio for ratio in (*ratios, LEAST))
+            yield Passage(f"{where}, {moved.column}", row, (moved.baseline, moved.mitigated, *fallen), moved.unit)
 
 
 def _strength(factor: RankedFactor) -> tuple[float, ...]:
@@ -275,10 +283,6 @@ def _pairs(batch: Batch) -> tuple[float, ...]:
     """How many pairs were compared, and in how many blocks."""
     pairs = batch.compared.comparison.described.baseline_runs if batch.compared else 0
     return pairs, pairs // batch.applied.block
-
-
-def _bounds(interval: Any) -> tuple[float, ...]:
-    return (interval.low, interval.high) if interval else ()
 
 
 def _given(*values: float | None) -> tuple[float, ...]:

@@ -15,7 +15,19 @@ from functools import cache
 from typing import Literal
 
 from ...knowledge.shape import Frozen
-from .parts import NEIGHBOUR, Language, Mechanism, Snippet, Trigger, languages, parts
+from ...knowledge.time_states import TimeState
+from .parts import (
+    NEIGHBOUR,
+    Language,
+    Mechanism,
+    ProgramLanguage,
+    ProgramSkeleton,
+    Snippet,
+    Trigger,
+    filled,
+    languages,
+    parts,
+)
 from .program_truth import InsertedMechanism, ProgramTruth
 
 NULLS, PAIRS = 0.42, 0.15
@@ -26,10 +38,10 @@ BASE_MS, DOSE = (5.0, 400.0), (0.03, 2.0)
 """Of the base load, and of a mechanism relative to it; both are drawn evenly on the log scale."""
 DECOYED, TIMED = 0.4, 0.7
 """Shares of the programs with a decoy, and of those whose printed time is judged and not the whole run."""
-DRAWN, GRADES = 3, 8
+DRAWN, GRADES, PHASES = 3, 8, (2, 5)
 """Of nulls, one in so many does drawn work, which adds to its base load up to a share that is drawn as that of a
-mechanism; the least dose, in units, that can be on to a degree."""
-CONSTANT, NAME, LINE = re.compile(r"@([A-Z]+)"), re.compile(r"@([a-z_]\w*)"), re.compile(r"^([ \t]*)@([A-Z]+)$", re.M)
+mechanism; the least dose, in units, that can be on to a degree or be divided; phases of a run, least and most."""
+NAME = re.compile(r"@([a-z_]\w*)")
 
 
 class MadeProgram(Frozen):
@@ -47,8 +59,8 @@ class MadeProgram(Frozen):
     """Place of the mechanism that the neighbour is; None: it is a decoy."""
     file_mb: int = 0
     """Size of a file that it reads."""
-    group: bool = False
-    """It goes into a control group of its own."""
+    group: Literal["", "cpu", "memory"] = ""
+    """It goes into a control group of its own, with this controller."""
     truth: ProgramTruth
 
     def source(self, forced: int, group: str = "") -> str:
@@ -101,14 +113,24 @@ def compose(seed: str, number: int, lacking: Collection[str] = ()) -> MadeProgra
     loads = _add_loads(draft, base_ms)
     skeleton = rng.choice(list(languages()[draft.language].skeletons))
     for one in chosen:
-        _insert(draft, one, base_ms, skeleton)
+        _insert(draft, one, base_ms, skeleton, _planned(rng, base_ms))
     drawn = kind == "null" and rng.random() < 1 / DRAWN
     if drawn:
-        _insert(draft, parts().mechanisms[0], base_ms, skeleton, graded=draft.language != "sh")
-    decoys = _add_decoy(draft, kind == "null" and not drawn, lacking)
+        graded = draft.language != "sh"
+        _insert(draft, parts().mechanisms[0], base_ms, skeleton, _planned(rng, base_ms), graded)
+    decoys = _add_decoy(draft, kind == "null" and not drawn, lacking, skeleton)
     return _program(
         seed, number, draft, kind, f"{draft.language}, {skeleton}, {' then '.join(loads)}{decoys}", skeleton
     )
+
+
+def alone(one: Mechanism, language: Language, base_ms: float, planned_ms: float) -> MadeProgram:
+    """Compose a program of one process with one mechanism, of a dose that is given: to measure what it costs."""
+    draft = _Draft(random.Random(f"{one.key} {language}"), language, pieces=6)
+    loads = _add_loads(draft, base_ms)
+    _insert(draft, one, base_ms, "one", planned_ms)
+    made = _program(one.key, 0, draft, "one", f"{language}, one, {' then '.join(loads)}", "one")
+    return made.model_copy(update={"timed": language != "sh"})
 
 
 def _program(
@@ -116,7 +138,8 @@ def _program(
 ) -> MadeProgram:
     rng = draft.rng
     beside = [one for one in draft.needed if one.beside]
-    spells = {"on": rng.uniform(0.2, 1), "off": rng.uniform(0.2, 1), "rest": draft.rest}
+    steady = bool(beside) and beside[0].rest is not None
+    spells = {"on": rng.uniform(0.2, 1), "off": 0 if steady else rng.uniform(0.2, 1), "rest": draft.rest}
     keys = [one.key for one in draft.inserted]
     null = kind == "null"
     return MadeProgram(
@@ -125,9 +148,9 @@ def _program(
         text=_text(draft, skeleton),
         timed=rng.random() < TIMED and draft.language != "sh",
         neighbour=NEIGHBOUR.format(step=beside[0].beside, **spells) if beside else "",
-        own_neighbour=keys.index(beside[0].key) if beside and beside[0].key in keys else None,
+        own_neighbour=keys.index(beside[0].key) if beside and not steady and beside[0].key in keys else None,
         file_mb=draft.file_mb,
-        group=any(one.group for one in draft.needed),
+        group=next((one.group for one in draft.needed if one.group), ""),
         truth=ProgramTruth(
             number=number,
             kind=kind,
@@ -139,7 +162,7 @@ def _program(
 
 
 def _chosen(rng: random.Random, kind: str, lacking: Collection[str]) -> list[Mechanism]:
-    """Draw the mechanisms; two share a language, and only one of them has a neighbour."""
+    """Draw the mechanisms; two share a language, and only one of them has a neighbour, or a group."""
     if kind == "null":
         return []
     able = [one for one in parts().mechanisms if _possible(one, lacking)]
@@ -149,7 +172,9 @@ def _chosen(rng: random.Random, kind: str, lacking: Collection[str]) -> list[Mec
     second = [
         one
         for one in able
-        if one != first and not (one.beside and first.beside) and _spoken(one, lacking) & _spoken(first, lacking)
+        if one != first
+        and not (one.beside and first.beside or one.group and first.group)
+        and _spoken(one, lacking) & _spoken(first, lacking)
     ]
     return [first, rng.choice(second)]
 
@@ -173,22 +198,29 @@ def _add_loads(draft: _Draft, base_ms: float) -> list[str]:
     return names
 
 
-def _insert(draft: _Draft, one: Mechanism, base_ms: float, skeleton: str, graded: bool = False) -> None:
-    """Put a mechanism into one piece, with a dose and a trigger that are drawn."""
+def _planned(rng: random.Random, base_ms: float) -> float:
+    """Draw what a mechanism is to cost."""
+    return base_ms * _log_uniform(rng, *DOSE)
+
+
+def _insert(
+    draft: _Draft, one: Mechanism, base_ms: float, skeleton: str, planned_ms: float, graded: bool = False
+) -> None:
+    """Put a mechanism into one piece, or into one of each phase, with a trigger that is drawn."""
     rng, tongue, snippet = draft.rng, languages()[draft.language], one.languages[draft.language]
     where, k = rng.randrange(draft.pieces), len(draft.inserted)
-    planned = base_ms * _log_uniform(rng, *DOSE)
-    dose = min(max(1, round(planned / snippet.ms)), snippet.most or 10**9)
-    able: list[Trigger] = [
-        name
-        for name in one.triggers
-        if name == "own" or (name in tongue.triggers and (name != "graded" or dose >= GRADES))
-    ]
-    trigger: Trigger = "graded" if graded else rng.choice(able)
+    dose = min(max(1, round(planned_ms / snippet.ms)), snippet.most or 10**9)
+    trigger: Trigger = "graded" if graded else rng.choice(_able(one, tongue, dose))
     share, modulus, turn = rng.uniform(0.1, 0.5), rng.randint(2, 7), rng.uniform(0.03, 0.15)
+    places = range(where, draft.pieces, draft.pieces)
+    if in_phases := trigger == "phases":
+        every = draft.pieces // rng.randint(*PHASES)
+        places = range(where % every, draft.pieces, every)
+        dose = max(1, round(dose / len(places)))
     values: dict[str, object] = {
         "NAME": "@mechanism",
-        "WHERE": where,
+        "WHERE": places.start,
+        "EVERY": places.step,
         "DOSE": dose,
         "PATH": "d1",
         "K": k,
@@ -203,32 +235,47 @@ def _insert(draft: _Draft, one: Mechanism, base_ms: float, skeleton: str, graded
     draft.hooks["AMOUNTS"].append(draft.own_names(tongue.amount, values))
     if trigger == "left":
         draft.hooks["END"].append(draft.own_names(tongue.leave, values))
-    draft.add(snippet, tongue.call, values)
+    draft.add(snippet, tongue.phase if in_phases else tongue.call, values)
     draft.needed.append(one)
     draft.file_mb = max(draft.file_mb, dose if one.file else 0)
-    draft.rest = max(0.0, base_ms / planned - 1) if one.beside else draft.rest
-    shares: dict[Trigger, float] = {"modulus": 1 / modulus, "random": share, "left": share}
-    frame = tongue.skeletons[skeleton]
-    elsewhere = frame.other == "all" or (frame.other == "even" and where % 2 == 0)
+    if one.beside:
+        draft.rest = max(0.0, base_ms / planned_ms - 1) if one.rest is None else one.rest
     draft.inserted.append(
         InsertedMechanism(
             **one.model_dump(include={"key", "what", "factors", "remedies", "unseen"}),
-            states=tuple(dict.fromkeys((*one.states, *(frame.waits if elsewhere else ())))),
+            states=tuple(dict.fromkeys((*one.states, *_waits(tongue.skeletons[skeleton], places)))),
             trigger=trigger,
-            share=shares.get(trigger, 0.5),
-            planned_ms=dose * snippet.ms,
+            share={"modulus": 1 / modulus, "random": share, "left": share, "phases": share}.get(trigger, 0.5),
+            planned_ms=dose * snippet.ms * len(places),
+            phases=len(places),
         )
     )
 
 
-def _add_decoy(draft: _Draft, alone: bool, lacking: Collection[str]) -> str:
+def _able(one: Mechanism, tongue: ProgramLanguage, dose: int) -> list[Trigger]:
+    """Triggers that a mechanism of this dose can have in a language."""
+    whole = ("graded", "phases") if dose < GRADES else ()
+    return [name for name in one.triggers if name == "own" or (name in tongue.triggers and name not in whole)]
+
+
+def _waits(frame: ProgramSkeleton, places: range) -> tuple[TimeState, ...]:
+    """States in which the timed thread waits for whoever does these pieces."""
+    elsewhere = frame.other == "all" or (frame.other == "even" and any(place % 2 == 0 for place in places))
+    return frame.waits if elsewhere else ()
+
+
+def _add_decoy(draft: _Draft, alone: bool, lacking: Collection[str], skeleton: str) -> str:
     """Put in a decoy in some programs, in half of the nulls that do nothing else; says what it does."""
     rng, tongue = draft.rng, languages()[draft.language]
     beside = any(one.beside for one in draft.needed)
+    shared = tongue.skeletons[skeleton].other != "none"
     able = [
         one
         for one in parts().decoys
-        if draft.language in one.languages and _possible(one, lacking) and not (beside and one.beside)
+        if draft.language in one.languages
+        and _possible(one, lacking)
+        and not (beside and one.beside)
+        and not (shared and one.pins)
     ]
     if rng.random() >= (0.5 if alone else DECOYED):
         return ""
@@ -266,22 +313,6 @@ def _text(draft: _Draft, skeleton: str) -> str:
     numbers = draft.rng.sample(range(1, len(names) + 1), len(names))
     told = dict(zip(names, numbers, strict=True))
     return NAME.sub(lambda name: f"f{told[name[1]]}", text)
-
-
-def filled(text: str, values: Mapping[str, object]) -> str:
-    """Put values in place of @CAPITALS until none of them is left; one alone on its line keeps its indentation."""
-
-    def whole(match: re.Match[str]) -> str:
-        if match[2] not in values:
-            return match[0]
-        return "\n".join(match[1] + line for line in str(values[match[2]]).rstrip().split("\n"))
-
-    while True:
-        put = LINE.sub(whole, text)
-        put = CONSTANT.sub(lambda name: str(values.get(name[1], name[0])), put)
-        if put == text:
-            return text
-        text = put
 
 
 def _share(share: float, per_mille: bool) -> str:

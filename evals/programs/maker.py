@@ -12,10 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Literal
+
+from scipy.stats import mannwhitneyu
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
-from ...layers.probes.cgroup_tree import own_groups
 from ...tools.mitigation.owned_folder import this_process
 from ...tools.mitigation.run_group import PREFIX, quota_files
 from ..workloads.build import FLAGS, compile_to, compiler
@@ -31,9 +33,25 @@ STRIPPED = (*FLAGS, "-pthread", "-s")
 DRAWN, NOTHING = -1, 0
 """Builds: as it was composed; with no mechanism on. Else one bit a mechanism."""
 RUNS, LONGEST_S = 15, 60.0
+LUCK = 0.05
+"""A mechanism whose runs are longer with at least this probability by luck alone costs nothing measurable."""
 QUOTA_US, PERIOD_US = 2_000, 10_000
 MEGABYTE = 1 << 20
+MEMORY_BYTES = 8 * MEGABYTE
+"""Two thirds of the file that `outgrown_limit` reads."""
+LIMITS = {
+    "cpu": {version: quota_files(version, QUOTA_US, PERIOD_US) for version in (1, 2)},
+    "memory": {1: {"memory.limit_in_bytes": str(MEMORY_BYTES)}, 2: {"memory.max": str(MEMORY_BYTES)}},
+}
+"""What control groups are held to, by controller and version."""
 NAMES = {"c": "p", "python": "p.py", "sh": "p.sh"}
+
+
+class ProgramGroup(Frozen):
+    """A control group, of a name that tells nothing."""
+
+    folder: Path
+    limits: dict[str, str]
 
 
 class BuiltProgram(Frozen):
@@ -45,7 +63,7 @@ class BuiltProgram(Frozen):
     timed: bool
     """The time that it prints is judged."""
     neighbour: Path | None = None
-    group: Path | None = None
+    group: ProgramGroup | None = None
 
 
 def lacking() -> frozenset[str]:
@@ -57,30 +75,37 @@ def lacking() -> frozenset[str]:
 
 def made(program: MadeProgram, folder: Path, sealed: Path, runs: int = RUNS) -> BuiltProgram:
     """Write it into `folder` and what tells of it into `sealed`, both new; measure it there, and write the truth."""
+    built = written(program, folder, sealed)
+    with limited_group(built[DRAWN].group):
+        times = forced_times(program, built, runs)
+    (folder / "d0").unlink(missing_ok=True)
+    truth = program.truth
+    on_ms = [times[1 << place] for place in range(len(truth.inserted))]
+    write_truth(with_effects(truth, times[NOTHING], on_ms), sealed / TRUTH)
+    return built[DRAWN]
+
+
+def written(program: MadeProgram, folder: Path, sealed: Path) -> dict[int, BuiltProgram]:
+    """Write its builds, as drawn into `folder`, those that are forced into `sealed`."""
     folder.mkdir(parents=True)
     sealed.mkdir(mode=0o700, parents=True)
     if program.file_mb:
         (folder / "d1").write_bytes(os.urandom(program.file_mb * MEGABYTE))
     if program.neighbour:
         (sealed / "n.py").write_text(program.neighbour)
-    group = _group_path(program) if program.group else None
-    built = {forced: _build(program, forced, folder, sealed, group) for forced in _forcings(program)}
-    with limited_group(group):
-        truth = _measured(program, built, runs)
-    (folder / "d0").unlink(missing_ok=True)
-    write_truth(truth, sealed / TRUTH)
-    return built[DRAWN]
+    group = _group(program) if program.group else None
+    return {forced: _build(program, forced, folder, sealed, group) for forced in _forcings(program)}
 
 
 def _forcings(program: MadeProgram) -> tuple[int, ...]:
     return (DRAWN, NOTHING, *(1 << place for place in range(len(program.truth.inserted))))
 
 
-def _build(program: MadeProgram, forced: int, folder: Path, sealed: Path, group: Path | None) -> BuiltProgram:
+def _build(program: MadeProgram, forced: int, folder: Path, sealed: Path, group: ProgramGroup | None) -> BuiltProgram:
     """One build: what runs lies in `folder` as drawn, else in `sealed`; the source of what is compiled in `sealed`."""
     where = folder if forced == DRAWN else sealed / f"forced-{forced}"
     where.mkdir(exist_ok=True)
-    runs, text = where / NAMES[program.language], program.source(forced, str(group))
+    runs, text = where / NAMES[program.language], program.source(forced, str(group.folder) if group else "")
     if program.language == "c":
         source, cc = sealed / f"p{forced}.c", compiler()
         source.write_text(text)
@@ -99,12 +124,12 @@ def _build(program: MadeProgram, forced: int, folder: Path, sealed: Path, group:
     )
 
 
-def _measured(program: MadeProgram, built: dict[int, BuiltProgram], runs: int) -> ProgramTruth:
-    """Run what is forced in an order that is drawn, and take the medians."""
-    truth, rng = program.truth, random.Random(program.number)
+def forced_times(program: MadeProgram, built: dict[int, BuiltProgram], runs: int) -> dict[int, list[float]]:
+    """Run what is forced in an order that is drawn; milliseconds of each."""
+    rng = random.Random(program.number)
     order = [forced for forced in built if forced != DRAWN] * runs
     rng.shuffle(order)
-    left = any(one.trigger == "left" for one in truth.inserted)
+    left = any(one.trigger == "left" for one in program.truth.inserted)
     times: dict[int, list[float]] = {forced: [] for forced in built}
     for forced in order:
         busy = DRAWN if program.own_neighbour is None else forced >> program.own_neighbour & 1
@@ -112,16 +137,36 @@ def _measured(program: MadeProgram, built: dict[int, BuiltProgram], runs: int) -
             for _ in range(2 if left else 1):  # what the run before left is of the same build
                 took = run_ms(built[forced])
         times[forced].append(took)
-    base = median(times[NOTHING])
+    return times
+
+
+def with_effects(truth: ProgramTruth, off_ms: Sequence[float], on_ms: Sequence[Sequence[float]]) -> ProgramTruth:
+    """Give the truth what was measured: with nothing on, and with each mechanism alone.
+
+    One that makes runs longer by no more than luck (Mann-Whitney, one-sided) is a decoy, whatever was planned: a
+    program of no other is a null. To name its factor is no false alarm.
+    """
+    base = median(off_ms)
+    inserted = [
+        one.model_copy(update={"effect_ms": median(times) - base})
+        for one, times in zip(truth.inserted, on_ms, strict=True)
+    ]
+    idle = [
+        one
+        for one, times in zip(inserted, on_ms, strict=True)
+        if mannwhitneyu(times, off_ms, alternative="greater").pvalue >= LUCK
+    ]
+    kept = tuple(one for one in inserted if one not in idle)
+    kinds: tuple[Literal["null", "one", "two"], ...] = ("null", "one", "two")
     return truth.model_copy(
         update={
-            "runs": runs,
+            "runs": len(off_ms),
             "base_ms": base,
-            "noise_ms": 1.4826 * median(abs(each - base) for each in times[NOTHING]),
-            "inserted": tuple(
-                one.model_copy(update={"effect_ms": median(times[1 << place]) - base})
-                for place, one in enumerate(truth.inserted)
-            ),
+            "noise_ms": 1.4826 * median(abs(each - base) for each in off_ms),
+            "kind": kinds[len(kept)],
+            "told": truth.told + "".join(f"; without a measurable cost: it {one.what}" for one in idle),
+            "inserted": kept,
+            "allowed": (*truth.allowed, *(factor for one in idle for factor in one.factors)),
         }
     )
 
@@ -159,27 +204,29 @@ def neighbour(built: BuiltProgram, forced: int = DRAWN) -> Iterator[None]:
             process.kill()
 
 
-def _group_path(program: MadeProgram) -> Path:
-    if (place := group_place("cpu")) is None:
-        raise VgoError(f"Program {program.number} needs a control group with the controller cpu; draw it without root.")
+def _group(program: MadeProgram) -> ProgramGroup:
+    if (place := group_place(program.group)) is None:
+        wanted = f"needs a control group with the controller {program.group}"
+        raise VgoError(f"Program {program.number} {wanted}; draw it without root.")
     owner = this_process()
-    return Path(place.folder) / f"{PREFIX}{owner.pid}-{owner.start}-8{program.number}"
+    folder = Path(place.folder) / f"{PREFIX}{owner.pid}-{owner.start}-8{program.number}"
+    return ProgramGroup(folder=folder, limits=LIMITS[program.group][place.version])
 
 
 @contextlib.contextmanager
-def limited_group(group: Path | None) -> Iterator[None]:
-    """Have its control group, which is held to a share of a CPU, if it has one."""
+def limited_group(group: ProgramGroup | None) -> Iterator[None]:
+    """Have its control group, which is held to its limits, if it has one."""
     if group is None:
         yield
         return
-    group.mkdir()
+    group.folder.mkdir()
     try:
-        for name, value in quota_files(1 if "cpu" in own_groups() else 2, QUOTA_US, PERIOD_US).items():
-            (group / name).write_text(value)
+        for name, value in group.limits.items():
+            (group.folder / name).write_text(value)
         yield
     finally:
         for _ in range(50):
             with contextlib.suppress(OSError):  # a run that was ended may still be leaving it
-                group.rmdir()
+                group.folder.rmdir()
                 break
             time.sleep(0.02)

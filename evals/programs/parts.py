@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,12 +16,13 @@ from ...knowledge.time_states import TimeState
 from ..workloads.workload import Need
 
 Language = Literal["c", "python", "sh"]
-Trigger = Literal["random", "graded", "modulus", "spells", "left", "beside", "own"]
+Trigger = Literal["random", "graded", "modulus", "spells", "left", "phases", "beside", "own"]
 """When a mechanism is on. random: each run draws; graded: each run draws how much; modulus: of the number of the run;
 spells: it stays as it is for some runs; left: the run before drew it and left it in a file; beside: another program has
-spells by the clock; own: the snippet says."""
-OF_ANY: tuple[Trigger, ...] = ("random", "graded", "modulus", "spells", "left")
+spells by the clock; phases: each of a few phases of a run draws for itself; own: the snippet says."""
+OF_ANY: tuple[Trigger, ...] = ("random", "graded", "modulus", "spells", "left", "phases")
 
+CONSTANT, LINE = re.compile(r"@([A-Z]+)"), re.compile(r"^([ \t]*)@([A-Z]+)$", re.M)
 NEIGHBOUR = """\
 import os, random, sys, time
 forced, parent = int(sys.argv[1]), os.getppid()
@@ -33,7 +36,7 @@ while os.getppid() == parent:
         time.sleep((time.monotonic() - began) * {rest:.2f})
     if forced < 1: time.sleep(random.uniform({off:.2f}, 2 * {off:.2f}) if forced < 0 else 0.05)
 """
-"""It works for `rest` to one of its time, in spells; forced: always, or never."""
+"""It works for `rest` to one of its time, in spells, or always where `off` is 0; forced: always, or never."""
 
 
 class ProgramPart(Frozen):
@@ -84,6 +87,8 @@ class ProgramLanguage(Frozen):
     triggers: dict[Trigger, str]
     call: str
     """A mechanism or a decoy, in one piece."""
+    phase: str = ""
+    """A mechanism in every so many pieces, each of which draws for itself."""
     load: str
     loads: dict[str, Snippet]
     skeletons: dict[str, ProgramSkeleton]
@@ -106,11 +111,15 @@ class Mechanism(Frozen):
     unseen: bool = False
     """No counter shows it everywhere: to say where the time goes is right without a factor."""
     beside: str = ""
-    """Python: `busy(end)` of a program that runs beside."""
+    """Python: `step()` of a program that runs beside, by spells that are the trigger."""
+    rest: float | None = None
+    """It runs beside at all times whatever the trigger, and rests for so much of the time that it works."""
+    pins: bool = False
+    """It keeps the timed thread on one CPU, so nobody else may do pieces of the work."""
     file: bool = False
     """It reads a file of one megabyte a unit."""
-    group: bool = False
-    """It goes into a control group that is held to a share of a CPU."""
+    group: Literal["", "cpu", "memory"] = ""
+    """It goes into a control group that is held to a share of a CPU, or to some megabytes."""
     constants: dict[str, str] = {}
     languages: Annotated[dict[Language, Snippet], Field(min_length=1)]
 
@@ -138,3 +147,19 @@ def parts() -> ProgramParts:
 def languages() -> dict[Language, ProgramLanguage]:
     """Read how programs are written."""
     return read_model(Path(__file__).parent / "languages.yaml", ProgramLanguages).languages
+
+
+def filled(text: str, values: Mapping[str, object]) -> str:
+    """Put values in place of @CAPITALS until none of them is left; one alone on its line keeps its indentation."""
+
+    def whole(match: re.Match[str]) -> str:
+        if match[2] not in values:
+            return match[0]
+        return "\n".join(match[1] + line for line in str(values[match[2]]).rstrip().split("\n"))
+
+    while True:
+        put = LINE.sub(whole, text)
+        put = CONSTANT.sub(lambda name: str(values.get(name[1], name[0])), put)
+        if put == text:
+            return text
+        text = put

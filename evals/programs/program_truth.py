@@ -31,13 +31,15 @@ class InsertedMechanism(Frozen):
     share: float
     """Of the runs, roughly, in which it is on."""
     planned_ms: float
+    phases: int = 1
+    """Of a run, that draw each for itself."""
     effect_ms: float = 0.0
     """Measured: the median of runs in which it was forced on, less that of runs with nothing on."""
 
     @property
     def variance(self) -> float:
-        """What it adds to the variance of the runs, ms²: of an even draw, or of one between two values."""
-        spread = 1 / 12 if self.trigger in ("graded", "own") else self.share * (1 - self.share)
+        """What it adds to the variance of the runs, ms²: of an even draw, or of the sum of those between two values."""
+        spread = 1 / 12 if self.trigger in ("graded", "own") else self.share * (1 - self.share) / self.phases
         return max(0.0, self.effect_ms) ** 2 * spread
 
 

@@ -13,7 +13,7 @@ from ...agent.again import again
 from ...agent.commands.mitigation_arguments import mitigation_meant
 from ...agent.commands.subject import subject_of
 from ...agent.progress import Lines
-from ...agent.settings import UserSettings, effective
+from ...agent.settings import effective
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...knowledge.loader import load as load_knowledge
@@ -46,7 +46,7 @@ def asked_for(command: OfRecording, key: str) -> RecordingPlan:
     try:
         return RecordingPlan(
             key=key,
-            subject=_as_set(subject, settings),
+            subject=subject.model_copy(update={"timeout_s": settings.timeout_s, "on_failure": settings.on_failure}),
             workload=workload,
             steady=steady,
             **_counts(command),
@@ -86,10 +86,6 @@ def truth_so_far(folder: Path, asked: RecordingPlan, lines: Lines) -> Truth | No
 def _counts(command: OfRecording) -> dict[str, int]:
     """The numbers that were typed; the others are as the `RecordingPlan` has them, or as many as fit."""
     return {name: count for name in ("runs", "pairs") if (count := getattr(command, name)) is not None}
-
-
-def _as_set(subject: Subject, settings: UserSettings) -> Subject:
-    return subject.model_copy(update={"timeout_s": settings.timeout_s, "on_failure": settings.on_failure})
 
 
 def _meant(words: Sequence[str]) -> tuple[str, ...]:

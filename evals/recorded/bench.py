@@ -15,14 +15,13 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
-from ...tools.base import ToolError
-from ...tools.execution.expected import NEVER, Expected
+from ...tools.execution.expected import NEVER, Expected, Proof
 from ...tools.execution.launch import Launch
 from ...tools.execution.row_log import RowsInMemory
-from ...tools.execution.screen import Proof
 from ...tools.execution.series import LOCAL, Change, PlannedRun, Series
 from ...tools.machine import Machine
-from ...tools.mitigation.checks import Check
+from ...tools.mitigation.verification import Check
+from ...tools.record import ToolError
 from ...tools.row import BASELINE, FIXED, Row
 from ...tools.subject import Subject
 from .recorded_case import ShownCase, definition
@@ -56,7 +55,7 @@ class Served:
     trial: Trial
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """What was told then."""
         return self.trial.told
 

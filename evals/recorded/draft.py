@@ -1,21 +1,41 @@
-"""The first `case.yaml` and `truth.yaml` of a recording: filled in for a workload, with gaps for a user's program."""
+"""The files of a recorded case, drafted and put in their place: sealed, under the case's own name or not at all.
+
+`case.yaml` and `truth.yaml` are filled in for a workload, with gaps for a user's program.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from ...knowledge.errors import VgoError
+from ...knowledge.files import read_model
+from ...tools.execution.outcomes import ITERATION, PREFIX, SAMPLES, layer_of
+from ...tools.findings import Findings
 from ...tools.machine import Machine
+from ...tools.row import FIXED
+from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.steps.apply_mitigation import MOST_PAIRS
 from ...tools.subject import Limits
+from ..scores.effects import filled
 from ..workloads.registry import find
 from ..workloads.workload import STILL
 from .bench import BATCHES, SHARE
-from .recording_plan import RecordingPlan
-from .schema import ByHand, CaseFile, Truth
+from .folders import CASE, RECORDING, TABLE, TRUTH
+from .record import Recorder
+from .recorded_case import Part, read_case, write_table
+from .recording_plan import RecordingPlan, series_name, visible
+from .schema import ByHand, CaseFile, Profiling, Recording, Truth
+from .truth import seal, sealing
+from .workshop import MitigationRecording, Surveyed
 
 TRUTH_TITLE = "What is right; no contestant sees it before its answer."
 QUESTION = "What my program measures varies from run to run, though it does the same each time. Why, and what cures it?"
@@ -134,3 +154,103 @@ def machine_words(machine: Machine) -> str:
         f"{os.getloadavg()[0]:.2f} when it ended",
     ]
     return "; ".join(words)
+
+
+WORDS = ("title", "question", "split", "tags", "difficulty")
+"""Fields of `case.yaml` that are a person's."""
+
+
+def finish(recorder: Recorder, cases: Path) -> Path:
+    """Write the case and move it to its place; `case.yaml` and `truth.yaml` of an earlier recording are kept."""
+    workshop, key = recorder.workshop, recorder.asked.key
+    case, draft = cases / key, workshop.path / "case"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        _write(recorder, draft)
+        earlier = workshop.path / "earlier"
+        before = next((place for place in (case, earlier) if place.exists()), None)
+        if before:
+            _keep_words(before, draft, recorder.truth)
+        seal(draft)
+        if case.exists():
+            shutil.rmtree(earlier, ignore_errors=True)
+            os.replace(case, earlier)
+        os.replace(draft, case)
+    except OSError as error:
+        raise VgoError(
+            f"Cannot write {case} ({error.strerror}); free space there, then go on with --resume."
+        ) from error
+    shutil.rmtree(workshop.path)
+    return case
+
+
+def _keep_words(before: Path, draft: Path, truth: Truth | None) -> None:
+    """Take what a person wrote from an earlier recording: of a case its words, of a truth that is half written all."""
+    if truth is None and (before / TRUTH).exists():
+        shutil.copyfile(before / TRUTH, draft / TRUTH)
+    if not (before / CASE).exists():
+        return
+    old, new = read_model(before / CASE, CaseFile), read_model(draft / CASE, CaseFile)
+    words = {name: getattr(old, name) for name in WORDS}
+    limits = old.limits.model_dump(exclude_unset=True, exclude={"layers", "allow"}) | {
+        name: min(getattr(old.limits, name), getattr(new.limits, name)) for name in ("min_runs", "max_runs")
+    }
+    history = (*old.history, f"{datetime.now(UTC).date()}: recorded anew.")
+    kept = new.model_copy(update={**words, "limits": Limits(**limits), "history": history})
+    (draft / CASE).write_text(case_yaml(kept))
+
+
+def _write(recorder: Recorder, folder: Path) -> None:
+    workshop = recorder.workshop
+    kept = workshop.surveyed()
+    assert kept is not None
+    tried = workshop.tried()
+    parts = list(_parts(recorder, tried))
+    layers = read_layers((workshop.path / LAYERS).read_bytes())
+    rows = [row for part in parts for row in part.rows]
+    if any(ITERATION in row for row in rows):  # what the program printed for each sample
+        layers |= {SAMPLES: layer_of(rows)}
+    write_table(folder / TABLE, parts, layers.values())
+    (folder / LAYERS).write_bytes(write_layers(layers))
+    recording = _recording(recorder, kept, tried)
+    (folder / RECORDING).write_text(recording.model_dump_json(indent=1) + "\n")
+    (folder / CASE).write_text(case_yaml(case_file(recorder.asked)))
+    (folder / TRUTH).write_text(_truth(recorder, folder))
+
+
+def _truth(recorder: Recorder, folder: Path) -> str:
+    if recorder.truth:
+        return truth_yaml(filled(recorder.truth, read_case(folder)))
+    ranked = visible(recorder.ranking, recorder.known) if recorder.ranking else None
+    case = recorder.workshop.path.parent / recorder.asked.key
+    return truth_to_fill(sealing(case), recorder.asked.causes, ranked)
+
+
+def _parts(recorder: Recorder, tried: Mapping[str, MitigationRecording]) -> Iterator[Part]:
+    """The series in the order in which they are described; pairs keep only what tells of them."""
+    workshop = recorder.workshop
+    yield Part("baseline", None, workshop.rows("baseline"))
+    if Findings(workshop.record()).profiled:
+        yield Part("profile", None, workshop.rows("profile"))
+    for key, one in tried.items():
+        if one.trial is not None and one.trial.pairs:
+            kept, rows = (*FIXED, f"{PREFIX}*", *one.columns), workshop.rows(series_name(key))
+            telling = {name for row in rows for name in row if any(fnmatchcase(name, each) for each in kept)}
+            yield Part("pairs", key, [{name: row[name] for name in row if name in telling} for row in rows])
+
+
+def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, MitigationRecording]) -> Recording:
+    profiled = Findings(recorder.workshop.record()).profiled
+    return Recording(
+        recorded=datetime.now(UTC).date(),
+        version=version("vgo-agent"),
+        subject=recorder.asked.subject,
+        machine=kept.machine,
+        machine_words=machine_words(kept.machine),
+        profiling=Profiling(
+            layers=kept.layers, unavailable=kept.unavailable, absent=profiled.absent if profiled else {}
+        ),
+        trials={key: one.trial for key, one in tried.items() if one.trial is not None},
+        refused={key: one.refused for key, one in tried.items() if one.trial is None},
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from shlex import quote
 
 from ...knowledge.errors import VgoError
 
@@ -28,11 +27,6 @@ def refuse_no_cases(parent: Path) -> None:
     if below := next((path for path in folders if any(map(_is_case, case_folders(path)))), None):
         raise VgoError(f"{parent} holds no cases itself: give the folder in which they lie, {below}.")
     raise VgoError(f"There is no case in {parent}; record one with `vgo-agent eval record NAME`.")
-
-
-def out(case: Path) -> str:
-    """Say where a case lies, as an option of `eval record`; nothing for those that come along."""
-    return "" if case.resolve().parent == CASES.resolve() else f" --out {quote(str(case.parent))}"
 
 
 def _is_case(folder: Path) -> bool:

@@ -11,17 +11,16 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
 from ...knowledge.shape import Frozen
-from ...tools.execution.samples import ITERATION
+from ...tools.execution.outcomes import ITERATION
 from ...tools.experiment.schedules import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from ...tools.steps.apply_mitigation import MOST_PAIRS
 from .bench import BATCHES, SHARE
 from .folders import CASE, CASES, TABLE, case_folders
-from .manifest import refuse_unsealed
 from .recorded_case import INTEGERS, TEXTS, TRIAL, RecordedCase, read_case, read_table
 from .schema import SERIES
-from .truth import read_truth
+from .truth import read_truth, refuse_unsealed
 
 SPARE = 1 / SHARE
 """Times as many runs as a diagnosis may ask for must be there, since a share of them is drawn."""
@@ -143,7 +142,8 @@ def _layered(case: RecordedCase, table: pl.DataFrame) -> str:
 def _enough(case: RecordedCase, table: pl.DataFrame) -> str:
     """Whatever share a seed draws, it must be all that the limits of the case allow."""
     limit = case.file.limits.max_runs
-    baseline, profile = (_runs(table.filter(pl.col(SERIES) == name)) for name in ("baseline", "profile"))
+    starts = table.filter(pl.col(ITERATION).fill_null(0) == 0) if ITERATION in table.columns else table
+    baseline, profile = (starts.filter(pl.col(SERIES) == name) for name in ("baseline", "profile"))
     counts = Counter(profile["layers"].fill_null("").to_list())
     bare = counts.pop("", 0)
     needed = {"baseline": (baseline.height, limit)}
@@ -154,20 +154,11 @@ def _enough(case: RecordedCase, table: pl.DataFrame) -> str:
             return _too_few(f"{there} {name} runs", math.floor(most * SPARE), limit)
     pairs = BATCHES * min(MOST_PAIRS, limit)
     for key, trial in case.recording.trials.items():
-        if 0 < trial.pairs < pairs and not _nearly(trial.pairs, trial.block, pairs):
+        rest = trial.block > 1 and pairs - trial.pairs < 2 * BATCHES * trial.block  # that made no whole blocks
+        if 0 < trial.pairs < pairs and not rest:
             return _too_few(f"{trial.pairs} pairs of {key}", pairs, limit)
     return ""
 
 
-def _nearly(pairs: int, block: int, needed: int) -> bool:
-    """Whether only the rest is missing that made no whole blocks."""
-    return block > 1 and needed - pairs < 2 * BATCHES * block
-
-
 def _too_few(there: str, needed: int, limit: int) -> str:
     return f"it has {there}, and limits.max_runs {limit} needs {needed}: lower it in {CASE}, or record more."
-
-
-def _runs(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row for each time that the program was started."""
-    return rows.filter(pl.col(ITERATION).fill_null(0) == 0) if ITERATION in rows.columns else rows

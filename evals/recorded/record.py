@@ -9,35 +9,33 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...agent.commands.alone import surveyed
+from ...agent.commands.mitigation_arguments import surveyed
 from ...agent.commands.trial import TOLD
+from ...agent.place import base_launch, launcher_of
 from ...agent.progress import Lines
 from ...agent.session import held, tell_restored
-from ...agent.trial_runs import base_launch, launcher_of
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
-from ...knowledge.loader import load as load_knowledge
 from ...knowledge.schema import Mitigation
-from ...tools.base import ToolError
 from ...tools.case import Case
 from ...tools.execution.bench import Bench
-from ...tools.execution.progress import ProgressEvent, RunEnded
+from ...tools.execution.row_log import ProgressEvent, RunEnded
 from ...tools.execution.spawn import Spawner
 from ...tools.experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from ...tools.experiment.schedules import block_of, pairs_in
-from ...tools.label import LabelArguments
 from ...tools.layers_here import LayerChoice, choose
-from ...tools.look_up import meant_states
 from ...tools.machine import Machine
-from ...tools.measure import MeasureArguments
-from ...tools.profile import ProfileArguments
 from ...tools.profiled import companions
 from ...tools.rank_factors import RankArguments
 from ...tools.ranking import RankResult
-from ...tools.record import Finished, Record
+from ...tools.record import Finished, Record, ToolError
 from ...tools.registry import TOOLS
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
+from ...tools.steps.label import LabelArguments
+from ...tools.steps.look_up import meant_states
+from ...tools.steps.measure import MeasureArguments
+from ...tools.steps.profile import ProfileArguments
 from ...tools.subject import Limits, Subject
 from ..workloads.registry import find, subject_of, surrounded
 from .bench import BATCHES
@@ -94,7 +92,9 @@ class Recorder:
         """Record the baseline and the profile, those of them that are not there yet."""
         with self._at_work() as (bench, machine):
             if self.workshop.surveyed() is None:
-                self._fit(trial_s(bench, self.asked.subject), max(FEW, self._named(machine)))
+                named = wanted(self.asked, self.truth, (), (), self.known)  # whatever is found
+                possible = sum(not self._why_not(one, machine, ONE_CPU) for one in named)
+                self._fit(trial_s(bench, self.asked.subject), max(FEW, possible))
             choice = self._chosen(bench, machine)
             case = self._case("baseline", machine, choice.layers, bench)
             if not case.findings.measured:
@@ -164,11 +164,6 @@ class Recorder:
     def _why_not(self, mitigation: Mitigation, machine: Machine, busy: float | None) -> str:
         return next(obstacles(mitigation, machine, self.asked.subject, busy, self.asked.allow), "")
 
-    def _named(self, machine: Machine) -> int:
-        """How many mitigations are to be recorded whatever is found, if the program keeps one CPU busy."""
-        named = wanted(self.asked, self.truth, (), (), self.known)
-        return sum(not self._why_not(one, machine, ONE_CPU) for one in named)
-
     def _fit(self, run_s: float, mitigations: int, refuse: bool = True) -> None:
         """Scale down what would take too long, and say how long it takes."""
         sizes, minutes = Sizes(self.asked.runs, self.asked.pairs), self.asked.minutes
@@ -209,14 +204,8 @@ class Recorder:
                 if broken := run_pairs(series, applied, mitigation.key, planned, block):
                     self.lines.say(f"  refused: {broken}")
                     return MitigationRecording(refused=broken)
-        trial = Trial(
-            pairs=planned,
-            checks=checks,
-            told=tuple(applied.heard),
-            block=block,
-            placebo=placebo,
-            definition=definition(mitigation),
-        )
+        told, does = tuple(applied.heard), definition(mitigation)
+        trial = Trial(pairs=planned, checks=checks, told=told, block=block, placebo=placebo, definition=does)
         return MitigationRecording(trial=trial, columns=columns)
 
     @contextmanager
@@ -243,7 +232,11 @@ class Recorder:
         """Choose the layers, or take those that were chosen before it was cut off."""
         kept = self.workshop.surveyed()
         if kept is not None:
-            _refuse_another(kept.machine, machine)
+            for name in TOLD:
+                old, new = getattr(kept.machine, name), getattr(machine, name)
+                if old != new:
+                    change = f"Since the recording began, {name} went from {old} to {new}"
+                    raise VgoError(f"{change}: begin again with --force.")
             return LayerChoice(kept.layers, (), kept.unavailable)
         choice = choose(self.asked.layers, bench)
         described = write_layers(bench.described_by(choice.layers))
@@ -253,14 +246,8 @@ class Recorder:
         return choice
 
     def _case(self, call_id: str, machine: Machine, layers: tuple[str, ...], bench: Bench | None = None) -> Case:
-        limits = Limits(
-            min_runs=2,
-            max_runs=self.asked.runs,
-            stop="count",
-            stop_at=NO_END,
-            layers=layers,
-            allow=self.asked.allow,
-        )
+        runs, allow = self.asked.runs, self.asked.allow
+        limits = Limits(min_runs=2, max_runs=runs, stop="count", stop_at=NO_END, layers=layers, allow=allow)
         return Case(call_id, self.asked.subject, limits, machine, self.known, self.workshop.record(), bench)
 
     def _call(self, name: str, arguments: MeasureArguments | ProfileArguments, case: Case) -> None:
@@ -289,11 +276,6 @@ def record(recorder: Recorder) -> None:
         recorder.try_all()
 
 
-def recorder_of(workshop: Workshop, truth: Truth | None, lines: Lines) -> Recorder:
-    """Take what was asked for from the workshop."""
-    return Recorder(workshop.asked(), workshop, truth, lines, load_knowledge())
-
-
 @contextmanager
 def _standing(subject: Subject, workload: str, steady: bool) -> Iterator[None]:
     """Have the workload's surroundings, its files as they should be at the beginning; nothing for another program."""
@@ -303,10 +285,3 @@ def _standing(subject: Subject, workload: str, steady: bool) -> Iterator[None]:
     subject_of(find(workload), steady)
     with surrounded(find(workload), steady):
         yield
-
-
-def _refuse_another(before: Machine, now: Machine) -> None:
-    for name in TOLD:
-        old, new = getattr(before, name), getattr(now, name)
-        if old != new:
-            raise VgoError(f"Since the recording began, {name} went from {old} to {new}: begin again with --force.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -61,7 +61,11 @@ class ShownCase:
 
     def pairs(self, mitigation: str) -> tuple[tuple[Row, Row], ...]:
         """Complete pairs of a mitigation in the order in which they were made: the baseline run, then the other."""
-        return tuple(_pairs(self.rows("pairs", mitigation), mitigation))
+        found: dict[int, dict[str, Row]] = {}
+        for row in self.rows("pairs", mitigation):
+            found.setdefault(row["pair"], {})[row["condition"]] = row
+        whole = (found[pair] for pair in sorted(found) if found[pair].keys() == {BASELINE, mitigation})
+        return tuple((pair[BASELINE], pair[mitigation]) for pair in whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +89,6 @@ class RecordedCase:
         """What whoever answers may see."""
         file = self.file
         return ShownCase(file.question, file.limits, _unnamed(self.recording), self.layers, self.table, self.ticket)
-
-
-def _pairs(rows: tuple[Row, ...], mitigation: str) -> Iterator[tuple[Row, Row]]:
-    found: dict[int, dict[str, Row]] = {}
-    for row in rows:
-        found.setdefault(row["pair"], {})[row["condition"]] = row
-    for pair in sorted(found):
-        if found[pair].keys() == {BASELINE, mitigation}:
-            yield found[pair][BASELINE], found[pair][mitigation]
 
 
 def silence(layer: Layer, absent: Mapping[str, str]) -> str:
@@ -207,7 +202,8 @@ def write_table(path: Path, parts: Sequence[Part], layers: Iterable[Layer]) -> N
     """Write the rows in the order given; metric columns are numbers unless a layer says that they are text."""
     names = sorted({name for part in parts for row in part.rows for name in row} - set(FIXED))
     texts = {column.name for column in described(names, layers) if column.type == "text"}
-    schema = {name: _kind(name, texts) for name in (SERIES, TRIAL, *FIXED, *names)}
+    kinds = dict.fromkeys(INTEGERS, pl.Int64) | dict.fromkeys((*TEXTS, *texts), pl.String)
+    schema = {name: kinds.get(name, pl.Float64) for name in (SERIES, TRIAL, *FIXED, *names)}
     rows = [{SERIES: part.series, TRIAL: part.trial, **row} for part in parts for row in part.rows]
     columns = {name: [row.get(name) for row in rows] for name in schema}
     frame = pl.DataFrame(columns, schema=schema, strict=False)
@@ -226,12 +222,6 @@ def read_table(path: Path) -> pl.DataFrame:
     if missing:
         raise VgoError(f"{path} has no column {missing[0]}: record the case again.")
     return frame
-
-
-def _kind(name: str, texts: set[str]) -> type[pl.DataType]:
-    if name in INTEGERS:
-        return pl.Int64
-    return pl.String if name in TEXTS or name in texts else pl.Float64
 
 
 DOES: dict[str, Any] = {

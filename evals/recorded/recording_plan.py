@@ -14,19 +14,19 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
 from ...knowledge.shape import Frozen
-from ...tools.apply_mitigation import BATCH_PAIRS
 from ...tools.case import Case
 from ...tools.execution.bench import Bench
 from ...tools.execution.series import Series
-from ...tools.execution.trial import try_once
+from ...tools.execution.way import try_once
 from ...tools.experiment.conditions import AppliedConditions
 from ...tools.experiment.experiment import Experiment, carry_out
 from ...tools.experiment.schedules import Crossover, bare_runs
-from ...tools.look_up import first_ready
 from ...tools.machine import Machine
 from ...tools.mitigation.preconditions import beyond_reach, unmet
 from ...tools.ranking import RankedFactor, RankResult
 from ...tools.row import BASELINE
+from ...tools.steps.apply_mitigation import BATCH_PAIRS
+from ...tools.steps.look_up import first_ready
 from ...tools.subject import Allow, Subject
 from .bench import BATCHES, SHARE
 from .schema import Key, Truth
@@ -182,18 +182,15 @@ def fitted(asked: Sizes, minutes: float, run_s: float, mitigations: int, refuse:
 def words(sizes: Sizes, run_s: float, mitigations: int) -> str:
     """Say what it will take, and what pairs of that number can show."""
     batch = sizes.pairs // BATCHES
+    # From the SD ratio of two normal samples to an end of its 95 % interval: var(ln s) is 1 / (2 (n - 1)).
+    width = math.exp(1.96 / math.sqrt(max(batch, 2) - 1))
     return (
         f"About {sizes.minutes(run_s, mitigations):.1f} minutes at {run_s:.3g} s a run: {sizes.runs} runs of the "
         f"baseline, as many profiled, and {sizes.pairs} pairs with each of {mitigations} mitigations. A diagnosis of "
-        f"it has {batch} pairs a batch, in which only an SD ratio below about {1 / _width(batch):.2f} can be proved."
+        f"it has {batch} pairs a batch, in which only an SD ratio below about {1 / width:.2f} can be proved."
     )
 
 
 def _sizes(pairs: int) -> Sizes:
     """So many pairs, and the runs that the limits of the case then allow a diagnosis."""
     return Sizes(math.ceil(pairs / BATCHES / SHARE), pairs)
-
-
-def _width(pairs: int) -> float:
-    """Factor from an SD ratio of two normal samples to an end of its 95 % interval: var(ln s) is 1 / (2 (n - 1))."""
-    return math.exp(1.96 / math.sqrt(max(pairs, 2) - 1))

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from ...knowledge.shape import Frozen
 from ...tools.machine import Machine
-from ...tools.mitigation.checks import Check
+from ...tools.mitigation.verification import Check
 from ...tools.subject import Limits, Subject
 from ...tools.verdict import TitlePattern
 

@@ -13,10 +13,9 @@ from ...agent.run_folder import RunFolder, write
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...knowledge.shape import Frozen
-from ...tools.base import Outcome
-from ...tools.execution.said import SAID
+from ...tools.execution.capture import SAID
 from ...tools.machine import Machine
-from ...tools.record import Finished, Record
+from ...tools.record import Finished, Outcome, Record
 from ...tools.row import Row
 from .recording_plan import RecordingPlan
 from .schema import Trial

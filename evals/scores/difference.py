@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...knowledge.shape import Frozen
 from .results import Results, ScoredAnswer
@@ -129,15 +129,11 @@ def _deltas(contestant: str, old: list[ScoredAnswer], new: list[ScoredAnswer]) -
     for score, kind in KINDS.items():
         if score == CLOCK:
             continue
-        before, after = _common(by_case(old, score), by_case(new, score))
-        first, second = summed(before, score), summed(after, score)
+        cases = [by_case(rows, score) for rows in (old, new)]
+        both = sorted(cases[0].keys() & cases[1].keys())
+        first, second = (summed({case: one[case] for case in both}, score) for one in cases)
         if first is None or second is None or first.value == second.value:
             continue
         better = (second.value > first.value) == kind.more_is_better
         found.append(Delta(contestant=contestant, score=score, old=first.value, new=second.value, better=better))
     return found
-
-
-def _common(old: Mapping[str, float], new: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
-    both = sorted(old.keys() & new.keys())
-    return {case: old[case] for case in both}, {case: new[case] for case in both}

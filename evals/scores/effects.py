@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from ...knowledge.shape import Frozen
 from ...tools.claim import Claim, TooFew, interval
 from ...tools.comparison import below
-from ...tools.mitigation.checks import NOT_IN_FORCE
+from ...tools.mitigation.verification import NOT_IN_FORCE
 from ...tools.remedies import costly
 from ..contest.answer import ContestAnswer
 from ..contest.effect import EffectRatios, best_of, family, measured_ratio

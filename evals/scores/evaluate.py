@@ -153,7 +153,10 @@ def missed(results: Results, contestant: str) -> Iterator[str]:
             found = scores.get(required.score)
             if found is not None and not reached(required, found):
                 guilty = ", ".join(_guilty(results, contestant, required, cases))
-                yield f"{contestant}, {split}: {_said(required, found)}; see {guilty}."
+                rate = KINDS[required.score].way == "rate"
+                share = f"{100 * found.value:.3g} % of" if rate else f"{found.value:.3g} over"
+                said = f"{required.words}: {share} {found.n} cases, {bound_words(required)} is required"
+                yield f"{contestant}, {split}: {said}; see {guilty}."
 
 
 def reached(required: Required, found: Summed) -> bool:
@@ -162,12 +165,6 @@ def reached(required: Required, found: Summed) -> bool:
     slack = 1e-9
     more = KINDS[required.score].more_is_better
     return found.value >= required.bound - slack if more else found.value <= required.bound + slack
-
-
-def _said(required: Required, found: Summed) -> str:
-    kind = KINDS[required.score]
-    share = f"{100 * found.value:.3g} % of" if kind.way == "rate" else f"{found.value:.3g} over"
-    return f"{required.words}: {share} {found.n} cases, {bound_words(required)} is required"
 
 
 def bound_words(required: Required) -> str:

@@ -82,9 +82,8 @@ def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple
     truth = truth_of_workload(workload.name, steady)
     answer = answer_said(said)
     if "error" in said:
-        return _row(
-            workload, steady, answer, claims(answer, truth) | _effect(answer, None, None, truth), why=answer.ended
-        )
+        scores = claims(answer, truth) | _effect(answer, None, None, truth)
+        return _row(workload, steady, answer, scores, why=answer.ended)
     proof = confirmed(from_json(said["verdict"]))
     sd, mean = (proof.sd, proof.mean) if proof else (None, None)
     scores = claims(answer, truth) | _effect(answer, sd, mean, truth)
@@ -158,10 +157,6 @@ class LiveColumn(NamedTuple):
 
 def _scored(name: str, score: str) -> LiveColumn:
     return LiveColumn(name, lambda row: _word(row.value(score)), KINDS[score].words)
-
-
-def _cured(row: LiveRow) -> str:
-    return _word(row.value("mitigation")) if row.answer.mitigation else ABSENT
 
 
 COLUMNS = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from ...agent.render.html import html_page
-from ...agent.render.markdown import markdown_page
+from ...agent.render.text import markdown_page
 from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from ...agent.report.strips import Strip, height_of, row_axes, strips
 from ...tools.document import Block, Document, Facts, Figure, Headline, Listing, Section, Table
@@ -203,7 +203,8 @@ def _document(
         " ".join((OVER, *notes(results))),
         Table(*turned(shown)),
         Listing(tuple(duel_line(duel) for duel in duels(results))),
-        *(_required(results) if judged else ()),
+        Table(*requirements(results, MAIN), caption="What the rule policy has to reach") if judged else "",
+        Listing(tuple(missed(results, MAIN)) if judged else ()),
         Section("What the scores are", (Facts(tuple(named)),), folded=True),
         Section("Against the results before", (Listing(tuple(difference_lines(found) if found else ())),)),
         Section("Pictures", pictures),
@@ -227,8 +228,3 @@ def _failed(results: Results, asked: Collection[str]) -> Section:
         return Section(title, ("Nothing failed.",))
     findings = f"{len(lines)} finding{'s' * (len(lines) != 1)}"
     return Section(title, (Section(findings, (Listing(tuple(lines)),), folded=True),))
-
-
-def _required(results: Results) -> Iterator[Block]:
-    yield Table(*requirements(results, MAIN), caption="What the rule policy has to reach")
-    yield Listing(tuple(missed(results, MAIN)))

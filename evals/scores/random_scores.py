@@ -8,6 +8,9 @@ What is right is decided by the program's truth alone, by rules that hold for al
 - A remedy has to be claimed only where one of the mechanism's can be applied without a promise to break.
 - Of a null, time that is located is no alarm; a factor and a remedy are, unless they are what the machine does
   (`live_scores`) and no program was put beside it.
+- What the host of a virtual machine takes comes from outside (the state `stolen`, and a factor that acts on it): no
+  program in the machine can be its cause, whatever was put in or beside. To tell it is neither a right cause nor a
+  false alarm: the first that is claimed of the program is judged, as if the host had not been mentioned.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from ...tools.verdict import (
     Found,
     Located,
     NotVisible,
+    Placed,
     Refuted,
     Undecided,
     Unusable,
@@ -42,6 +46,8 @@ from .simple_answers import SimpleAnswer, simple_answers
 
 OVER, WITHIN = 1.1, 2.0
 """Of a budget, what is still kept; of an effect, the factor by which a gap may differ."""
+FROM_OUTSIDE = frozenset({TimeState.STOLEN})
+"""States that nothing in the machine can take time in."""
 
 
 class RandomRow(LiveRow):
@@ -76,9 +82,9 @@ def judged_program(
     """
     answer = answer_said(said)
     verdict = None if "error" in said else from_json(said["verdict"])
-    claimed = list(_located(verdict))
+    seen, claimed = [*_located(verdict)], [one for one in _located(verdict, True) if one.state not in FROM_OUTSIDE]
     proof = confirmed(verdict) if verdict else None
-    answer = answer.model_copy(update={"causes": tuple(_factors(verdict))})
+    answer = answer.model_copy(update={"causes": tuple(one for one in _factors(verdict) if not from_outside(one))})
     machine = not truth.inserted and not beside and of_the_machine(answer, proof.claim if proof else None)
     scores = _scores(truth, verdict, answer, claimed, machine) if verdict else _unanswered(answer.ended)
     scores |= {
@@ -92,7 +98,7 @@ def judged_program(
         answer=answer,
         scores=scores,
         seconds=wall_s,
-        why="" if scores["verdict"].value else _lost(truth, verdict, claimed, scores),
+        why="" if scores["verdict"].value else _lost(truth, verdict, answer.causes, claimed, scores),
         machine=machine,
         sd=proof.sd if proof else None,
         mean=proof.mean if proof else None,
@@ -100,14 +106,15 @@ def judged_program(
         truth=truth,
         said_states=tuple(one.state for one in claimed),
     )
-    return row.model_copy(update={"paragraph": _paragraph(row, claimed, said) if row.why else ""})
+    return row.model_copy(update={"paragraph": _paragraph(row, seen, said) if row.why else ""})
 
 
-def _located(verdict: Verdict | None) -> Iterator[Located]:
-    """What is claimed of states, in the order of the claims."""
+def _located(verdict: Verdict | None, of_program: bool = False) -> Iterator[Located]:
+    """What is claimed of states, in the order of the claims; `of_program`: without what is said to be the host's."""
     if isinstance(verdict, Diagnosis) and isinstance(verdict.cause, Explained):
         for part in verdict.cause.parts:
-            yield from part.held if isinstance(part, Found) else (part,)
+            if not (of_program and from_outside(_factor(part))):
+                yield from part.held if isinstance(part, Found) else (part,) if isinstance(part, Located) else ()
     elif isinstance(verdict, Diagnosis) and isinstance(verdict.cause, NotVisible):
         yield from verdict.cause.held
 
@@ -115,11 +122,20 @@ def _located(verdict: Verdict | None) -> Iterator[Located]:
 def _factors(verdict: Verdict | None) -> Iterator[str]:
     """Factors that are named: those found, and those that a part of the time is recognised as."""
     if isinstance(verdict, Diagnosis) and isinstance(verdict.cause, Explained):
-        for part in verdict.cause.parts:
-            if isinstance(part, Found):
-                yield part.factor
-            elif part.recognised:
-                yield part.recognised.factor
+        yield from filter(None, map(_factor, verdict.cause.parts))
+
+
+def _factor(part: Found | Located | Placed) -> str:
+    if isinstance(part, Found):
+        return part.factor
+    return part.recognised.factor if isinstance(part, Located) and part.recognised else ""
+
+
+@cache
+def from_outside(factor: str) -> bool:
+    """Tell whether a factor is of what the host takes."""
+    known = load().factors.get(factor)
+    return known is not None and bool(FROM_OUTSIDE & {*known.acts_on})
 
 
 def _scores(
@@ -131,7 +147,7 @@ def _scores(
         cause = _mark(not wrong, f"Claimed of a null: {', '.join(wrong) or 'no factor'}.")
         alarm = _mark(not (cause.value and remedy.value), f"{cause.reason} {remedy.reason}")
         return {"verdict": _both(cause, remedy), "cause": cause, "remedy": remedy, "false_alarm": alarm}
-    state, factor = _state_right(truth, verdict, claimed), _factor_right(truth, answer)
+    state, factor = _state_right(truth, answer, claimed), _factor_right(truth, answer)
     cause = _both(state, factor)
     found = {"cause": cause, "state": state, "factor": factor, "share": _share_right(truth, claimed)}
     return found | {"verdict": _both(cause, remedy), "remedy": remedy}
@@ -150,8 +166,8 @@ def _right_states(mechanisms: Sequence[InsertedMechanism]) -> set[TimeState]:
     return {also for one in mechanisms for state in one.states for also in measured_as(state)}
 
 
-def _state_right(truth: ProgramTruth, verdict: Verdict, claimed: Sequence[Located]) -> Score:
-    return _state_named(truth, claimed[0].state if claimed else None, next(iter(_factors(verdict)), ""))
+def _state_right(truth: ProgramTruth, answer: ContestAnswer, claimed: Sequence[Located]) -> Score:
+    return _state_named(truth, claimed[0].state if claimed else None, next(iter(answer.causes), ""))
 
 
 def _state_named(truth: ProgramTruth, state: TimeState | None, factor: str) -> Score:
@@ -178,6 +194,8 @@ def _factor_named(truth: ProgramTruth, named: str) -> Score:
 
 def _simply_right(truth: ProgramTruth, answer: SimpleAnswer) -> Score:
     """Judge the cause that a simpler rule names, as that of the diagnosis is."""
+    if answer.state in FROM_OUTSIDE or from_outside(answer.factor):
+        answer = SimpleAnswer()
     if not truth.inserted:
         return _mark(answer.factor in ("", *truth.allowed), f"{answer.factor or 'No factor'} is named.")
     state = _state_named(truth, answer.state, answer.factor)
@@ -213,7 +231,13 @@ def applicable(remedy: str) -> bool:
     return known.scope in ("process", "cgroup", "system") and not known.changes_promise
 
 
-def _lost(truth: ProgramTruth, verdict: Verdict | None, claimed: Sequence[Located], scores: dict[str, Score]) -> str:
+def _lost(
+    truth: ProgramTruth,
+    verdict: Verdict | None,
+    factors: Sequence[str],
+    claimed: Sequence[Located],
+    scores: dict[str, Score],
+) -> str:
     """Say at which step the right answer was lost, the earliest first."""
     if verdict is None:
         return "no answer"
@@ -226,7 +250,7 @@ def _lost(truth: ProgramTruth, verdict: Verdict | None, claimed: Sequence[Locate
             return "ranked too low"
         return "not measured or not material" if not claimed else "another state is claimed"
     if not scores["factor"].value:
-        return "the state is right, its factor is not" if any(_factors(verdict)) else "no factor is named"
+        return "the state is right, its factor is not" if factors else "no factor is named"
     return _remedy_lost(verdict, {remedy for one in truth.inserted for remedy in one.remedies})
 
 
@@ -241,7 +265,7 @@ def _remedy_lost(verdict: Verdict, right: set[str]) -> str:
     return "remedy not offered"
 
 
-def _paragraph(row: RandomRow, claimed: Sequence[Located], said: dict[str, Any]) -> str:
+def _paragraph(row: RandomRow, located: Sequence[Located], said: dict[str, Any]) -> str:
     """What the truth was, what was said and seen, and where it was lost."""
     truth = row.truth
     causes = [
@@ -250,7 +274,7 @@ def _paragraph(row: RandomRow, claimed: Sequence[Located], said: dict[str, Any])
         f"{', '.join(one.remedies) or 'no remedy'}"
         for one in truth.inserted
     ]
-    seen = [f"{one.gap_ms:.3g} ms {one.name} ({one.share:.0%}){': ' if one.what else ''}{one.what}" for one in claimed]
+    seen = [f"{one.gap_ms:.3g} ms {one.name} ({one.share:.0%}){': ' if one.what else ''}{one.what}" for one in located]
     return (
         f"{row.case} ({truth.told}; {truth.base_ms:.3g} ms with noise of {truth.noise_ms:.2g} ms). "
         f"The program: {' and '.join(causes) or 'a null'}. Said: {said.get('headline', row.answer.ended)} "

@@ -32,12 +32,7 @@ RAN_OUT = re.compile(r"no (further )?run (of|with) ")
 
 def scored(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
     """Judge one answer by everything but the wall clock."""
-    return {
-        **claims(answer, truth),
-        **effects(answer, truth, case),
-        "evidence": _evidence(answer),
-        **_spent(answer),
-    }
+    return {**claims(answer, truth), **effects(answer, truth, case), "evidence": _evidence(answer), **_spent(answer)}
 
 
 def claims(answer: ContestAnswer, truth: Truth) -> dict[str, Score]:
@@ -173,16 +168,11 @@ def _evidence(answer: ContestAnswer) -> Score:
 
 
 def _spent(answer: ContestAnswer) -> dict[str, Score]:
-    counts = {"runs": answer.runs, "program_s": answer.program_s, "tokens": answer.tokens}
-    counted = {name: Score(value=float(count), reason="Counted.") for name, count in counts.items()}
-    called = {
-        "calls": answer.calls,
-        "illegal": answer.illegal,
-        "repeated": answer.repeated,
-        "fallbacks": answer.fallbacks,
+    counted = {
+        name: Score(value=float(getattr(answer, name)), reason="Counted.") for name in ("runs", "program_s", "tokens")
     }
-    for name, count in called.items():
-        found = Score(value=float(count), reason="Counted.")
+    for name in ("calls", "illegal", "repeated", "fallbacks"):
+        found = Score(value=float(getattr(answer, name)), reason="Counted.")
         counted[name] = found if answer.calls else Score(value=None, reason="It makes no calls of tools.")
     reason = " ".join(answer.not_recorded) or "All that was asked for is recorded."
     return counted | {"not_recorded": Score(value=float(len(answer.not_recorded)), reason=reason)}

@@ -14,7 +14,7 @@ import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean, median
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy.stats import binomtest, norm
@@ -29,11 +29,8 @@ DRAWS = 1000
 """Of a bootstrap; the same ones each time."""
 
 
-class ScoreInterval(NamedTuple):
-    """Lower and upper bound."""
-
-    low: float
-    high: float
+ScoreInterval = tuple[float, float]
+"""Lower and upper bound."""
 
 
 def wilson(share: float, n: int) -> ScoreInterval:
@@ -45,7 +42,7 @@ def wilson(share: float, n: int) -> ScoreInterval:
         raise ValueError("a share of nothing has no interval")
     centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     reach = Z / (1 + Z * Z / n) * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    return ScoreInterval(max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share)))
+    return max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share))
 
 
 @functools.cache
@@ -55,7 +52,7 @@ def resampled(values: tuple[float, ...], statistic: Callable[[Sequence[float]], 
         raise ValueError("nothing has no interval")
     drawn = np.random.default_rng(1).choice(np.array(values), (DRAWS, len(values)))
     low, high = np.quantile([statistic(each) for each in drawn.tolist()], ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    return ScoreInterval(float(low), float(high))
+    return float(low), float(high)
 
 
 def fewest_without(bound: float) -> int:
@@ -137,10 +134,11 @@ def summarise(results: Results, contestant: str, cases: Collection[str] | None =
 def summary_of(contestant: str, rows: Sequence[ScoredAnswer]) -> ContestantSummary:
     """Sum up these answers of one contestant."""
     scores = {name: found for name in KINDS if (found := summed(by_case(rows, name), name)) is not None}
+    shares = by_case(rows, "verdict")
     return ContestantSummary(
         contestant=contestant,
         scores=scores,
-        steadiness=_steadiness(rows),
+        steadiness={case: steadiness(shares.get(case)) for case in sorted({row.case for row in rows})},
         unfinished=sum(bool(row.unfinished) for row in rows),
     )
 
@@ -181,8 +179,7 @@ def _value(row: ScoredAnswer, name: str) -> float | None:
 
 def duel(results: Results, first: str, second: str, score: str = "verdict") -> Duel:
     """Compare two contestants of one evaluation."""
-    rows = ([row for row in results.rows if row.contestant == name] for name in (first, second))
-    one, other = rows
+    one, other = ([row for row in results.rows if row.contestant == name] for name in (first, second))
     return paired(one, other, first, second, score)
 
 
@@ -194,16 +191,8 @@ def paired(one: Sequence[ScoredAnswer], other: Sequence[ScoredAnswer], first: st
     cases = sorted({case for case, _ in both})
     only_first = tuple(case for case in cases if right["one"][case] and not right["other"][case])
     only_second = tuple(case for case in cases if right["other"][case] and not right["one"][case])
-    p_value = mcnemar(len(only_first), len(only_second))
-    return Duel(
-        first=first,
-        second=second,
-        score=score,
-        cases=len(cases),
-        only_first=only_first,
-        only_second=only_second,
-        p_value=p_value,
-    )
+    p_value, alone = mcnemar(len(only_first), len(only_second)), {"only_first": only_first, "only_second": only_second}
+    return Duel(first=first, second=second, score=score, cases=len(cases), p_value=p_value, **alone)
 
 
 def cases_by(results: Results, grouping: Grouping) -> dict[str, set[str]]:
@@ -229,12 +218,7 @@ def _most(marks: Mapping[tuple[str, int], float]) -> dict[str, bool]:
     return {case: fmean(values) > 0.5 for case, values in found.items()}
 
 
-def _steadiness(rows: Sequence[ScoredAnswer]) -> dict[str, Steadiness]:
-    shares = by_case(rows, "verdict")
-    return {case: _word(shares.get(case)) for case in sorted({row.case for row in rows})}
-
-
-def _word(share: float | None) -> Steadiness:
-    if share is None:
-        return "not judged"
-    return "right" if share == 1 else "wrong" if share == 0 else "flaky"
+def steadiness(share: float | None) -> Steadiness:
+    """Name a share of seeds under which the verdict is right; None: nobody judged it."""
+    words: dict[float | None, Steadiness] = {None: "not judged", 1.0: "right", 0.0: "wrong"}
+    return words.get(share, "flaky")

@@ -20,23 +20,14 @@ from .summary import (
     cases_by,
     duel,
     fewest_without,
+    steadiness,
     summarise,
     wilson,
 )
 
 BRIEF = (
-    "verdict",
-    "cause@1",
-    "false_alarm",
-    "regret",
-    "injected@1",
-    "alone",
-    "sd_ratio",
-    "mitigation",
-    "runs",
-    "strict",
-    "harm",
-    "calls",
+    *("verdict", "cause@1", "false_alarm", "regret", "injected@1", "alone"),
+    *("sd_ratio", "mitigation", "runs", "strict", "harm", "calls"),
 )
 """Those for a terminal, as many from the front as it is wide; those that something is required of come first."""
 FAILURES = ("verdict", "alone", "cause@1", "false_alarm", "mitigation", "harm", "untold_cost", "evidence")
@@ -120,7 +111,7 @@ def notes(results: Results) -> list[str]:
     if 0 < controls < needed:
         lines.append(
             f"False alarms: 0 of {controls} controls cannot show “at most {100 * bound:g} %”, since up to "
-            f"{100 * wilson(0, controls).high:.0f} % go with it (95 % interval); that takes {needed} controls."
+            f"{100 * wilson(0, controls)[1]:.0f} % go with it (95 % interval); that takes {needed} controls."
         )
     return lines
 
@@ -168,7 +159,7 @@ def _mark(results: Results, contestant: str, case: str) -> str:
     mine = [row for row in results.rows if row.contestant == contestant and row.case == case]
     verdict = by_case(mine, "verdict").get(case)
     cause = by_case(mine, "cause@1").get(case)
-    word = {None: "not judged", 1.0: "right", 0.0: "wrong"}.get(verdict, "flaky")
+    word = steadiness(verdict)
     return word if cause is None or verdict is None else f"{word}, cause {'right' if cause > 0.5 else 'wrong'}"
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...agent.planners.base import Choice, Planner, View, view_of
-from ...tools.base import ToolError
 from ...tools.findings import Findings
-from ...tools.record import NO_FILES, Finished, Record
+from ...tools.record import NO_FILES, Finished, Record, ToolError
 from ...tools.registry import TOOLS
 from ...tools.simulated import World
 from ...tools.verdict import confirmed, title
@@ -80,25 +79,19 @@ def _ended(world: World, record: Record) -> DiagnosisOutcome:
     verdict = Findings(record).verdict
     proof = confirmed(verdict)
     claimed = proof.mitigation if proof else ""
+    measured = [one.result for one in record.calls if one.result is not None and TOOLS[one.tool].measures]
     said = [(call.tool, repr(sorted(call.arguments.items()))) for call in record.calls]
     return DiagnosisOutcome(
         verdict=title(verdict),
         mitigation=claimed,
         effect=world.effect(claimed) if claimed else 1.0,
         curable=_curable(world),
-        runs=sum(_runs(call) for call in record.calls),
+        runs=sum(int(one.get("runs", 0)) + 2 * int(one.get("pairs", 0)) for one in measured),
         spent_s=record.spent_s,
         decisions=len(record.calls),
         illegal=sum(call.error.startswith(ILLEGAL) for call in record.calls),
         repeated=len(said) - len(set(said)),
     )
-
-
-def _runs(call: Finished) -> int:
-    """Runs of the program that a call cost."""
-    if call.result is None or not TOOLS[call.tool].measures:
-        return 0
-    return int(call.result.get("runs", 0)) + 2 * int(call.result.get("pairs", 0))
 
 
 def _curable(world: World) -> bool:

@@ -10,13 +10,12 @@ from functools import cache
 from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge, load
-from ...tools.base import ToolError
 from ...tools.case import Case
-from ...tools.look_up import LookUpArguments, run, uncounted
 from ...tools.machine import GroupPlace, Machine
-from ...tools.record import NO_FILES, Finished, Record
+from ...tools.record import NO_FILES, Finished, Record, ToolError
 from ...tools.results import LookUpResult
 from ...tools.simulated import HEAVY, Lead, World, WorldKind, profiled
+from ...tools.steps.look_up import LookUpArguments, run, uncounted
 from ...tools.subject import Allow, Limits, Subject
 
 

@@ -55,10 +55,6 @@ def _no_disk() -> str | None:
     return f"{input_folder()} lies on no disk; set XDG_CACHE_HOME to a folder on one"
 
 
-def _small_pages() -> bool:
-    return not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text()
-
-
 def _ends_well(*words: str) -> bool:
     """Try it in a child, so that nothing here changes."""
     return subprocess.run(words, capture_output=True).returncode == 0
@@ -74,10 +70,12 @@ LACKS: Mapping[Need, Lack] = {
         "it needs two CPUs and one is allowed; start vgo-agent without taskset",
     ),
     "glibc": _unless(
-        lambda: platform.libc_ver()[0] == "glibc",
-        "it needs Python on glibc; use a Python of a distribution with glibc",
+        lambda: platform.libc_ver()[0] == "glibc", "it needs Python on glibc; use a Python of a distribution with glibc"
     ),
-    "small pages": _unless(_small_pages, "huge pages are always on, so faults are few; choose malloc-churn"),
+    "small pages": _unless(
+        lambda: not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(),
+        "huge pages are always on, so faults are few; choose malloc-churn",
+    ),
     "huge pages": _unless(
         lambda: HUGE_PAGES.exists() and "[never]" not in HUGE_PAGES.read_text(),
         f"huge pages are off; write madvise to {HUGE_PAGES}",

@@ -6,32 +6,14 @@ from typing import Literal
 
 from ...knowledge.shape import Frozen
 
-Need = Literal[
-    "cc",
-    "openmp",
-    "2 cpus",
-    "glibc",
-    "small pages",
-    "huge pages",
-    "cpu group",
-    "memory group",
-    "io group",
-    "real time",
-    "deadline",
-    "packet steering",
-    "disk",
-]
-Around = Literal[
-    "favoured",
-    "since_the_beginning",
-    "cpu_limited",
-    "memory_limited",
-    "reads_limited",
-    "beside_realtime",
-    "beside_packets",
-    "beside_disk",
-    "beside_tenant",
-]
+Need = (
+    Literal["cc", "openmp", "2 cpus", "glibc", "small pages", "huge pages", "cpu group", "memory group"]
+    | Literal["io group", "real time", "deadline", "packet steering", "disk"]
+)
+Around = (
+    Literal["favoured", "since_the_beginning", "cpu_limited", "memory_limited", "reads_limited"]
+    | Literal["beside_realtime", "beside_packets", "beside_disk", "beside_tenant"]
+)
 INPUT_BYTES = 20_000_000
 
 OBEYS_ENVIRONMENT = ("-s", "-S")
@@ -77,6 +59,10 @@ class Workload(Frozen):
     """What its cures change: `system` ones are applied only where the user allows that."""
     steady: tuple[str, ...] = ()
     """Arguments that take the cause away: the steady twin, which runs without the cause that `around` makes."""
+    sources: tuple[str, ...] = ()
+    """Where people reported this cause in public."""
+    recorded: bool = True
+    """False: it is for looking at, and no case of it is recorded."""
     around: Around | None = None
     """What must hold around the whole diagnosis, such as a limited control group; put back at its end."""
 

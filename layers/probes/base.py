@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..schema import Layer, Value
 
@@ -110,7 +109,7 @@ class LayerProbe(Probe):
 
     def __init__(self, layer: Layer) -> None:
         self._columns = [column.name for column in layer.columns]
-        self._has = functools.cache(lambda name: layer.column(name) is not None)
+        self._has = cache(lambda name: layer.column(name) is not None)
 
     def _declared(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """Leave out what the layer does not declare; names that the machine fills in are."""
@@ -128,15 +127,23 @@ class TwoReadings(Probe, Generic[ReadingT]):
     _now: ReadingT
 
     def before(self) -> None:
-        """Read."""
         self._was = self._read()
 
     def after(self) -> None:
-        """Read again."""
         self._now = self._read()
 
     def _read(self) -> ReadingT:
         raise NotImplementedError
+
+
+def _tell(call: str, step: int = 1) -> Callable[..., None]:
+    """Make a method that hands a call on to each part; step -1: in the opposite order."""
+
+    def tell(self: Parts, *told: Any) -> None:
+        for part in self._parts[::step]:
+            getattr(part, call)(*told)
+
+    return tell
 
 
 class Parts(LayerProbe):
@@ -154,52 +161,13 @@ class Parts(LayerProbe):
             command = part.wrap(command)
         return command
 
-    def rest(self) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.rest()
-
-    def before(self) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.before()
-
-    def started(self, pid: int) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.started(pid)
-
-    def timed(self, started_ns: int, ended_ns: int) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.timed(started_ns, ended_ns)
-
-    def at_exit(self, pid: int) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.at_exit(pid)
-
-    def after(self) -> None:
-        """Tell each part, in the opposite order."""
-        for part in reversed(self._parts):
-            part.after()
-
-    def used(self, cpu_ns: int) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.used(cpu_ns)
-
-    def said(self, output: bytes, error: bytes) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.said(output, error)
+    rest, before, started, timed = _tell("rest"), _tell("before"), _tell("started"), _tell("timed")
+    at_exit, after, used, said = _tell("at_exit"), _tell("after", -1), _tell("used"), _tell("said")
 
     def values(self) -> dict[str, Value]:
-        """Gather what the parts read."""
         return self._declared({name: value for part in self._parts for name, value in part.values().items()})
 
     def absent(self) -> Mapping[str, str]:
-        """Name what this machine cannot show."""
         reasons = {name: reason for part in self._parts for name, reason in part.absent().items()}
         return {name: reasons[name] for name in self._columns if name in reasons}
 

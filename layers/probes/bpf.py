@@ -60,7 +60,6 @@ class BpfProbe(LayerProbe):
             self._start()
 
     def started(self, pid: int) -> None:
-        """Note whose histograms to look for."""
         self._pid = pid
         self._asked = False
 
@@ -75,7 +74,6 @@ class BpfProbe(LayerProbe):
         return self._gathered if self._tracer is not None else {}
 
     def close(self) -> None:
-        """End bpftrace."""
         if self._tracer is not None:
             end(self._tracer)
             self._tracer = None

@@ -1,4 +1,4 @@
-"""The control group around vgo-agent and its runs, and a leaf below it in which nothing else runs."""
+"""The control group around vgo-agent and its runs: its limits, its use, and how long its CPU quota held runs back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import NamedTuple
 from ..schema import Layer
 from .base import Missing, Parts, Probe
 from .cgroup_leaf import Leaf
-from .cgroup_tree import numbers, own_groups, stalls
+from .cgroup_tree import own_groups
 from .machine import FileColumns, FileSource
-from .sysfs import read_once, text_of
+from .process import tree
+from .sampler import SamplingProbe
+from .sysfs import numbers, read_once, stalls, text_of
 
 Parse = Callable[[bytes], dict[str, float]]
 
@@ -131,3 +133,61 @@ def open_cgroup(layer: Layer, root: Path) -> Probe:
     if not layer.parameters.get("leaf", True):
         return Parts(layer, [limits, Missing(leaf, "it was switched off: --layer cgroup:leaf=true")])
     return Parts(layer, [limits, Leaf(leaf)])
+
+
+EVERY_S = 0.005
+
+
+class Throttling:
+    """Reads the groups that a run is born into, and those above, before and after it.
+
+    The kernel counts a stop when it ends, and for each CPU: a group that was stopped on two of them has twice the time.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files: dict[bytes, list[FileSource]] = {}
+        """By what /proc/PROCESS/cgroup says."""
+        self._us: dict[FileSource, tuple[float, float]] = {}
+        """What each said first and last in this run."""
+
+    def before(self) -> None:
+        """Read those of this thread: what is put on the run is on it by now."""
+        self._us = {}
+        self.look("thread-self")
+
+    def look(self, *processes: object) -> None:
+        """Read those of processes, each of which may have gone into a group of its own."""
+        read = {read_once(f"{self._root}/proc/{process}/cgroup") or b"": str(process) for process in processes}
+        for groups, process in read.items():
+            if groups not in self._files:
+                self._files[groups] = list(held_back(own_groups(self._root, process), QUOTAS))
+            for file in self._files[groups]:
+                self._read(file)
+
+    def after(self) -> None:
+        """Read what is still there again."""
+        for file in list(self._us):
+            self._read(file)
+
+    @property
+    def ns(self) -> int:
+        """By which the groups were held back in the run, all together."""
+        return round(1e3 * sum(last - first for first, last in self._us.values()))
+
+    def _read(self, file: FileSource) -> None:
+        said = read_once(str(file.path))
+        if said is not None and (now := file.parse(said).get(THROTTLED)) is not None:
+            self._us[file] = self._us.get(file, (now, now))[0], now
+
+
+class GroupWatch(SamplingProbe[None]):
+    """Looks now and then whether a process of a run is in another group, which may be gone when the run has ended."""
+
+    def __init__(self, throttling: Throttling) -> None:
+        self._throttling = throttling
+        super().__init__(EVERY_S)
+
+    def read(self, pid: int) -> None:
+        if pid:
+            self._throttling.look(*tree(pid))

@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from .base import TwoReadings
-from .cgroup_tree import numbers, own_groups, stalls, unified
+from .cgroup_tree import own_groups, unified
 from .machine import KernelFile
+from .sysfs import numbers, stalls
 
 NAME = "vgo-agent-"
 MEMBERS = "cgroup.procs"

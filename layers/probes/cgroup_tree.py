@@ -1,4 +1,4 @@
-"""Where the control groups of this process lie, in the tree of version 2 and in those of version 1; how files read."""
+"""Where the control groups of this process lie, in the trees of version 2 and 1; light, since the watchdog loads it."""
 
 from __future__ import annotations
 
@@ -45,14 +45,3 @@ def upwards(top: Path, path: str) -> list[Path]:
     if not (group.is_relative_to(top) and group.is_dir()):
         return [top]
     return [group, *group.parents[: len(group.parts) - len(top.parts)]]
-
-
-def numbers(said: bytes) -> dict[str, float]:
-    """Read lines of a word and a number; a number alone has the empty word."""
-    pairs = (line.rpartition(b" ") for line in said.splitlines())
-    return {name.decode(): float(count) for name, _, count in pairs if count.isdigit()}
-
-
-def stalls(said: bytes) -> dict[str, float]:
-    """Read a pressure file: microseconds of standstill, by `some` and `full`."""
-    return {line.split()[0].decode(): float(line.rpartition(b"=")[2]) for line in said.splitlines()}

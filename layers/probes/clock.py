@@ -40,7 +40,6 @@ class Cpufreq(SysfsFiles):
         super().__init__(policies)
 
     def mhz(self, raw: Sequence[bytes | None]) -> dict[int, float]:
-        """Return MHz by CPU."""
         found = zip(self._cpus, map(number, raw), strict=True)
         return {cpu: khz / 1000 for cpus, khz in found if khz is not None for cpu in cpus}
 
@@ -53,7 +52,6 @@ class Cpuinfo(KernelFile):
         super().__init__(root / "proc/cpuinfo")
 
     def mhz(self, raw: bytes | None) -> dict[int, float]:
-        """Return MHz by CPU."""
         found: dict[int, float] = {}
         cpu = -1
         for line in (raw or b"").splitlines():

@@ -1,12 +1,14 @@
 """Names of functions and variables in programs and libraries, by where they lie.
 
 Where the symbols were taken out of a file, those that were kept for debuggers count: compressed in the file itself
-(.gnu_debugdata), or in the file of its build-id below /usr/lib/debug (both: GDB manual, chapter GDB Files).
+(.gnu_debugdata), or in the file of its build-id below /usr/lib/debug (both: GDB manual, GDB Files). Names of C++ are
+mangled (Itanium C++ ABI, section 5.1).
 """
 
 from __future__ import annotations
 
 import bisect
+import ctypes
 import functools
 import io
 import lzma
@@ -16,9 +18,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
-
-from .symbol_names import source_name
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -166,3 +166,40 @@ def _symbols(elf: ELFFile, kinds: Sequence[int]) -> Iterator[Function]:
         for called, info, _, _, at, size in SYMBOL.iter_unpack(section.data()):
             if info & 15 in kinds and at:
                 yield Function(at, size, names[called : names.index(b"\0", called)].decode(errors="replace"))
+
+
+RUNTIME = "libstdc++.so.6"
+"""Library of C++ that has __cxa_demangle; where it is absent, names stay as they are."""
+
+
+@functools.lru_cache(1 << 14)
+def source_name(symbol: str) -> str:
+    """Name a function without its parameters: `node::Realm::run` of `_ZN4node5Realm3runEPKc`."""
+    demangle = _demangler() if symbol.startswith("_Z") else None
+    made = demangle(symbol.encode(), None, None, None) if demangle else None
+    if not made:
+        return symbol
+    try:
+        return _without_parameters(ctypes.string_at(made).decode(errors="replace"))
+    finally:
+        ctypes.CDLL(None).free(ctypes.c_void_p(made))
+
+
+@functools.cache
+def _demangler() -> Any:
+    try:
+        found = ctypes.CDLL(RUNTIME).__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+    found.restype = ctypes.c_void_p
+    return found
+
+
+def _without_parameters(name: str) -> str:
+    """Leave out what lies between the last parentheses, and what comes after them."""
+    depth, last = 0, name.rfind(")")
+    for place in range(last, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[place], 0)
+        if depth == 0 and last > 0:
+            return name[:place]
+    return name

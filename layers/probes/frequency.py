@@ -90,7 +90,6 @@ class Effective(PerfEvents):
         return {EFFECTIVE: found["boost"] * found["nominal"] * 1e3} if len(found) == 2 else {}
 
     def absent(self) -> Mapping[str, str]:
-        """Name the column where the processor's counts are not shown."""
         for reason in super().absent().values():
             why = reason.partition(":")[0]
             return {
@@ -150,8 +149,13 @@ class FrequencySettingsProbe(Probe):
         for column, files in self._files.items():
             read = files.read()
             said = [line for line in read if line is not None]
-            if said and len(said) == len(read):
-                values[column] = one_word(said) if column in TEXTS else mean_mhz(said)
+            if not said or len(said) != len(read):
+                continue
+            if column in TEXTS:
+                words = {line.strip().decode(errors="replace") for line in said}
+                values[column] = words.pop() if len(words) == 1 else "mixed"
+            else:
+                values[column] = statistics.fmean(number(line) or 0.0 for line in said) / 1000
         for on, switch in zip(TURBO.values(), self._turbo.read(), strict=True):
             if switch is not None:
                 values["freq.turbo"] = float(switch.strip() == on)
@@ -163,17 +167,6 @@ def watched(name: str, folders: Sequence[Path]) -> SysfsFiles:
     paths = [folder / name for folder in folders]
     alike = len({read_once(str(path)) for path in paths}) == 1
     return SysfsFiles(paths[:1] if alike else paths)
-
-
-def one_word(said: Sequence[bytes]) -> str:
-    """Return what all of them say."""
-    words = {line.strip().decode(errors="replace") for line in said}
-    return words.pop() if len(words) == 1 else "mixed"
-
-
-def mean_mhz(said: Sequence[bytes]) -> float:
-    """Return the mean of frequencies in kHz as MHz."""
-    return statistics.fmean(number(line) or 0.0 for line in said) / 1000
 
 
 def why_unset(column: str, folders: Sequence[Path]) -> str:

@@ -6,7 +6,7 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ..schema import Layer, Value
 from .base import LayerProbe
@@ -65,18 +65,15 @@ class AmdCard(GpuCard):
         self.loss = ""
 
     def levels(self, pid: int) -> dict[str, float] | None:
-        """Return clocks, heat, power, use; None where no file can be read."""
         said = zip(self._paths, map(in_force, self._files.read()), strict=True)
         found = {level: value * FILES[level][1] for level, value in said if value is not None}
         self.loss = "" if found else f"GPU {self.name} fell off: see dmesg, then start the machine anew"
         return found or None
 
     def unknown(self, level: str) -> str:
-        """Say that it does not tell a level."""
         return "" if level in self._paths else f"GPU {self.name} of AMD does not tell it: no cure is known"
 
     def close(self) -> None:
-        """Close the files."""
         self._files.close()
 
 
@@ -94,45 +91,29 @@ def in_force(said: bytes | None) -> float | None:
     return float(found.group(1)) if found else number(said)
 
 
+MEANS = (
+    *("sm_mhz", "memory_mhz", "temp_c", "power_w", "busy", "memory_busy", "pstate"),
+    *("pcie_tx_bytes_s", "pcie_rx_bytes_s", *(f"limit.{reason}" for reason in REASONS)),
+)
 FOLDS: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
-    "sm_mhz": ("sm_mhz", statistics.fmean),
+    **{name: (name, statistics.fmean) for name in MEANS},
     "sm_min_mhz": ("sm_mhz", min),
-    "memory_mhz": ("memory_mhz", statistics.fmean),
-    "temp_c": ("temp_c", statistics.fmean),
     "temp_max_c": ("temp_c", max),
-    "power_w": ("power_w", statistics.fmean),
-    "busy": ("busy", statistics.fmean),
-    "memory_busy": ("memory_busy", statistics.fmean),
-    "memory_used_bytes": ("memory_used_bytes", max),
-    "memory_free_bytes": ("memory_free_bytes", min),
-    "others": ("others", max),
-    "pstate": ("pstate", statistics.fmean),
-    "pcie_generation": ("pcie_generation", min),
-    "pcie_width": ("pcie_width", min),
-    "pcie_tx_bytes_s": ("pcie_tx_bytes_s", statistics.fmean),
-    "pcie_rx_bytes_s": ("pcie_rx_bytes_s", statistics.fmean),
-    **{f"limit.{reason}": (f"limit.{reason}", statistics.fmean) for reason in REASONS},
+    **{name: (name, max) for name in ("memory_used_bytes", "others")},
+    **{name: (name, min) for name in ("memory_free_bytes", "pcie_generation", "pcie_width")},
 }
 """Column: the level of which it is, and how its samples become one number."""
 SUMMED = (
-    "power_w",
-    "energy_j",
-    "memory_used_bytes",
-    "pcie_tx_bytes",
-    "pcie_rx_bytes",
-    "ecc_corrected",
-    "ecc_uncorrected",
+    *("power_w", "energy_j", "memory_used_bytes"),
+    *("pcie_tx_bytes", "pcie_rx_bytes", "ecc_corrected", "ecc_uncorrected"),
 )
 """Of several GPUs, the sum too: `gpu.power_w`."""
 ONE = "there is but one GPU, whose own column tells it: no cure is needed"
 LEVEL_OF = {column: level for column, (level, _) in FOLDS.items()} | {"temp_start_c": "temp_c"}
 
 
-class GpuReading(NamedTuple):
-    """One sample of one run."""
-
-    pid: int
-    cards: list[Levels | None]
+GpuReading = tuple[int, list[Levels | None]]
+"""One sample of one run: its process, 0 before it began, and each card."""
 
 
 class GpuProbe(SamplingProbe[GpuReading], LayerProbe):
@@ -147,16 +128,13 @@ class GpuProbe(SamplingProbe[GpuReading], LayerProbe):
         SamplingProbe.__init__(self, float(layer.parameters.get("interval_ms", 100)) / 1000)
 
     def read(self, pid: int) -> GpuReading:
-        """Ask every GPU."""
-        return GpuReading(pid, [card.levels(pid) for card in self._cards])
+        return pid, [card.levels(pid) for card in self._cards]
 
     def before(self) -> None:
-        """Ask, and begin a run."""
         self._was = [card.counters() for card in self._cards]
         super().before()
 
     def after(self) -> None:
-        """Ask, and end the run."""
         super().after()
         self._now = [card.counters() for card in self._cards]
 
@@ -169,8 +147,10 @@ class GpuProbe(SamplingProbe[GpuReading], LayerProbe):
             for card, found in zip(self._cards, each, strict=True)
             for name, value in found.items()
         }
-        if len(each) > 1:
-            values |= {f"gpu.{name}": total for name in SUMMED if (total := sum_of(name, each)) is not None}
+        for name in SUMMED if len(each) > 1 else ():
+            parts = [part for found in each if isinstance(part := found.get(name), float)]
+            if len(parts) == len(each):
+                values[f"gpu.{name}"] = sum(parts)
         return self._declared(values)
 
     def absent(self) -> Mapping[str, str]:
@@ -195,7 +175,7 @@ class GpuProbe(SamplingProbe[GpuReading], LayerProbe):
 
     def _of_one(self, place: int, readings: Sequence[GpuReading]) -> dict[str, Value]:
         was, now = self._was[place], self._now[place]
-        seen = [(reading.pid, reading.cards[place]) for reading in readings]
+        seen = [(pid, cards[place]) for pid, cards in readings]
         if was is None or now is None or any(levels is None for _, levels in seen):
             return {}  # It fell off: what it told before that would be half a run.
         values = dict(self._cards[place].settings())
@@ -207,9 +187,3 @@ class GpuProbe(SamplingProbe[GpuReading], LayerProbe):
             if known := [levels[level] for levels in during if level in levels]:
                 values[column] = float(fold(known))
         return values | {name: now[name] - count for name, count in was.items() if now.get(name, -1) >= count}
-
-
-def sum_of(name: str, each: Sequence[Mapping[str, Value]]) -> float | None:
-    """Add a column of all GPUs up; None where one of them has none."""
-    parts = [part for found in each if isinstance(part := found.get(name), float)]
-    return sum(parts) if len(parts) == len(each) else None

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from ..schema import Layer, Value
 from .base import LayerProbe
@@ -23,13 +22,6 @@ from .sysfs import last_cpu, read_once
 
 CANDIDATES = 20
 """So many of the busiest are asked where they last ran."""
-
-
-class Culprit(NamedTuple):
-    """The busiest other process on the CPUs of a run."""
-
-    command: str
-    cpu_s: float
 
 
 def cpu_clocks() -> dict[int, int]:
@@ -43,34 +35,26 @@ def cpu_clocks() -> dict[int, int]:
     return clocks
 
 
-def busiest(was: dict[int, int], now: dict[int, int], run: int, cpus: Iterable[int]) -> Culprit:
-    """Find the process, neither of the run's group nor this one, that used most and ran last on one of the CPUs."""
+def busiest(was: dict[int, int], now: dict[int, int], run: int, cpus: Iterable[int]) -> tuple[str, float]:
+    """Name the process, neither of the run's group nor this one, that used most and ran last on one of the CPUs.
+
+    And the seconds that it used.
+    """
     used = {pid: clock - was.get(pid, 0) for pid, clock in now.items() if pid not in (run, os.getpid())}
     wanted = set(cpus)
     for pid in sorted(used, key=lambda pid: used[pid], reverse=True)[:CANDIDATES]:
         # It may have ended since; then nobody knows its name any more.
         with suppress(OSError):
             if used[pid] > 0 and os.getpgid(pid) != run and last_cpu(read_once(f"/proc/{pid}/stat")) in wanted:
-                return Culprit(command_of(pid), used[pid] / 1e9)
-    return Culprit("none", 0.0)
-
-
-def command_of(pid: int) -> str:
-    """Return the name of a process; of kernel threads without the number of a CPU or a queue."""
-    name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
-    return name.partition("/")[0] or "unnamed"
+                name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+                # Of kernel threads without the number of a CPU or a queue.
+                return name.partition("/")[0] or "unnamed", used[pid] / 1e9
+    return "none", 0.0
 
 
 PREFIX = "interference."
 BEFORE, EXCESS = "_before", "_excess"
 NOWHERE: CPUs = frozenset()
-
-
-class Ours(NamedTuple):
-    """CPU time that this thread spent in a window, and where."""
-
-    cpu: int
-    seconds: float
 
 
 class InterferenceProbe(LayerProbe):
@@ -83,7 +67,8 @@ class InterferenceProbe(LayerProbe):
         self._near = self._keep(Surroundings(root))
         self._first = self._near.read_inwards()
         self._idle: SurroundingsWindow | None = None
-        self._ours: list[Ours] = []
+        self._ours: list[tuple[int, float]] = []
+        """CPUs, and the seconds that this thread spent there in the window."""
         self._clocks: dict[int, int] = {}
         self._clocks_now: dict[int, int] = {}
         self._forget()
@@ -97,7 +82,6 @@ class InterferenceProbe(LayerProbe):
             self._idle = SurroundingsWindow(start, self._near.read_outwards())
 
     def before(self) -> None:
-        """Read as the run begins."""
         self._forget()
         self._clocks = cpu_clocks() if self._who else {}
         self._children_s = children_s()
@@ -108,7 +92,7 @@ class InterferenceProbe(LayerProbe):
         self._pid = pid
         self._allowed = affinity(pid)
         self._thread_s = time.thread_time()
-        self._ours = [Ours(libc().sched_getcpu(), self._thread_s - self._start.thread_s)]
+        self._ours = [(libc().sched_getcpu(), self._thread_s - self._start.thread_s)]
 
     def at_exit(self, pid: int) -> None:
         """Note the CPUs that it was bound to, and the one on which it ended."""
@@ -117,9 +101,8 @@ class InterferenceProbe(LayerProbe):
         self._last = frozenset({cpu}) if cpu >= 0 else NOWHERE
 
     def after(self) -> None:
-        """Read as the run ends."""
         self._end = self._near.read_outwards()
-        self._ours.append(Ours(libc().sched_getcpu(), self._end.thread_s - self._thread_s))
+        self._ours.append((libc().sched_getcpu(), self._end.thread_s - self._thread_s))
         self._clocks_now = cpu_clocks() if self._who else {}
 
     def values(self) -> dict[str, Value]:
@@ -129,7 +112,9 @@ class InterferenceProbe(LayerProbe):
         used_s = children_s() - self._children_s
         if not self._bound or run.length <= 0:
             return {}
-        cpus = self._cpus(used_s, run)
+        # Those that its main thread was bound to at its end, as by taskset. A runtime may bind the main thread alone to
+        # one CPU and others elsewhere: then the run used more CPU time than those have, and it had all of the first.
+        cpus = self._bound if used_s <= run.length * len(self._bound) else self._bound | self._allowed
         during = self._near.rates(run, cpus)
         values: dict[str, Value] = {"cpus": float(len(cpus)), "account": self._near.account.name, **during}
         values |= self._others(run, cpus, "others", used_s) | self._others(run, self._last, "others_last_cpu", used_s)
@@ -138,12 +123,11 @@ class InterferenceProbe(LayerProbe):
         if self._idle is not None:
             values |= self._compared(during, self._idle, cpus)
         if self._who:
-            top = busiest(self._clocks, self._clocks_now, self._pid, cpus)
-            values |= {"top_command": top.command, "top_cpus": top.cpu_s / run.length}
+            command, cpu_s = busiest(self._clocks, self._clocks_now, self._pid, cpus)
+            values |= {"top_command": command, "top_cpus": cpu_s / run.length}
         return self._declared({PREFIX + key: value for key, value in values.items()})
 
     def absent(self) -> Mapping[str, str]:
-        """Name the columns that this machine cannot show, or that are switched off."""
         window = SurroundingsWindow(self._first, self._first._replace(at=self._first.at + 1))
         online = frozenset(cpu_ticks(self._first.texts["stat"] or b""))
         known = {*self._near.rates(window, online), "cpus", "account", "top_command", "top_cpus"}
@@ -190,18 +174,12 @@ class InterferenceProbe(LayerProbe):
         """Tell whether an idle moment is long enough for the account of the CPUs."""
         return self._near.account.name != "stat" or self._idle_s * ticks_per_second() >= 10
 
-    def _cpus(self, used_s: float, run: SurroundingsWindow) -> CPUs:
-        """Return the CPUs of the run: those that its main thread was bound to at its end, as by taskset."""
-        # A runtime may bind the main thread alone to one CPU and others elsewhere: then the run used more CPU time than
-        # those CPUs have, and it had all that it was started with.
-        return self._bound if used_s <= run.length * len(self._bound) else self._bound | self._allowed
-
     def _others(self, run: SurroundingsWindow, cpus: CPUs, key: str, used_s: float) -> dict[str, float]:
         """Return how many CPUs others kept busy: all that was done there, less the work of the run and our own."""
         busy_s = self._near.busy_s(run, cpus)
         if not cpus or busy_s is None:
             return {}
-        own_s = used_s + sum(ours.seconds for ours in self._ours if ours.cpu in cpus)
+        own_s = used_s + sum(seconds for cpu, seconds in self._ours if cpu in cpus)
         return {key: max(0.0, busy_s - own_s) / run.length}
 
     def _compared(self, during: Mapping[str, float], idle: SurroundingsWindow, cpus: CPUs) -> dict[str, float]:

@@ -94,11 +94,8 @@ class KernelStacks:
         addresses = struct.unpack(f"={len(stack) // 8}Q", stack)
         least = self._addresses[0] if self._addresses else KERNEL_HALF
         # What lies below its code is no function: the kernel may read on beyond the end of a stack.
-        return tuple(self._name(one) for one in addresses if least <= one < FIRST_MARKER)
-
-    def _name(self, address: int) -> str:
-        place = bisect.bisect_right(self._addresses, address) - 1
-        return self._names[place] if place >= 0 else HIDDEN
+        places = (bisect.bisect_right(self._addresses, one) - 1 for one in addresses if least <= one < FIRST_MARKER)
+        return tuple(self._names[place] if place >= 0 else HIDDEN for place in places)
 
 
 @functools.cache

@@ -1,31 +1,38 @@
-"""The probe `ledger`: where each run's time went, in milliseconds that add up to it, by state and by reason."""
+"""The probe `ledger`: where each run's time went, in milliseconds that add up to it, by state and by reason.
+
+There is a ladder of ways to see that. Two layers count waits and are no rungs. `bpf`: bpftrace attaches to tracepoints
+by perf_event_open, as root, so that the second rung is open wherever it works, and tells more. `delays`: what the
+kernel counts as reclaim, compaction and copying is partly time on a CPU, and its sum of waits for a disk cannot be true
+in some runs (2 of 60 with 60 waits each, on Linux 6.18: it counted one from the boot of the machine). Runs with more
+waits would be left out more often.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...knowledge.time_states import WAITS, TimeState
 from ..schema import Layer, Value
-from .base import LayerProbe, Probe, SpawnCommand
-from .code_maps import CodeMaps
+from .base import Open, Parts, SpawnCommand
+from .cgroup import GroupWatch, Throttling
 from .instructions import operands_unknown
 from .kernel_stack import KernelStacks
-from .lanes_made import lanes_of
+from .lanes import lanes_of
 from .open_files import OpenFiles
 from .opened import Opener
-from .own_tasks import BUSY_CURE, STATES, OwnTasks
-from .perf_map import PerfMaps
+from .own_tasks import BUSY_CURE, FIRST_THREAD, OWN_SWITCHES, STATES, OwnSwitches, OwnTasks
 from .perf_open import LOCKED, refusal
 from .perf_ring import RingLoad
 from .region import FoundBy, Region, on_cpus
 from .region_search import RegionSearch
+from .sampled_code import CodeMaps, PerfMaps
 from .sched_events import SchedTrace
 from .sched_trace import RAN, SchedRings
 from .shared_lines import LineSearch
-from .throttling import GroupWatch, Throttling
 from .timeline import Timelines, totals
 
 MIB, MS = 1 << 20, 1e6
@@ -36,7 +43,7 @@ LOST = "the scheduler's events of the run do not fit into their rings: --layer {
 LOST_LOCKED = f"the scheduler's events of the run do not fit into rings of {{:.3g}} MiB, and {LOCKED}"
 
 
-class LedgerProbe(LayerProbe):
+class LedgerProbe(Parts):
     """Keeps what the scheduler does on all CPUs while a run lasts, and splits the run's time by it afterwards.
 
     With the parameter `stacks` also in which function of the kernel each task waited, who woke it there, what was on a
@@ -46,7 +53,7 @@ class LedgerProbe(LayerProbe):
 
     def __init__(self, layer: Layer, root: Path) -> None:
         """Open the rings, or what the kernel allows instead; columns that it does not tell are absent."""
-        super().__init__(layer)
+        super().__init__(layer, ())
         self._key, self._root = layer.key, root
         self._ring_mib = float(layer.parameters.get("ring_mib", RING_MIB))
         if self._ring_mib <= 0:
@@ -63,7 +70,7 @@ class LedgerProbe(LayerProbe):
         self._stacks = self._files = None
         self._search: RegionSearch | None = None
         """Of the part that the metric measures."""
-        self._parts: tuple[Probe, ...] = ()
+
         self._own: OwnTasks | None = None
         self._throttling = Throttling(root)
         self._without = {f"{self._key}.lines": why} if self._with_stacks and (why := operands_unknown()) else {}
@@ -81,7 +88,7 @@ class LedgerProbe(LayerProbe):
             self._stacks, self._files = KernelStacks(root), self._keep(OpenFiles())
             if why := self._stacks.hidden:
                 self._without |= {f"{self._key}.{state}_ms": why for state in WAITS}
-            self._parts = (self._files, self._keep(GroupWatch(self._throttling)))
+            self._parts = [self._files, self._keep(GroupWatch(self._throttling))]
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Where a part of the run is timed, look for it; let Python say what its functions are called."""
@@ -94,46 +101,33 @@ class LedgerProbe(LayerProbe):
         return SpawnCommand(self._search.wrap(command.argv), command.environment)
 
     def before(self) -> None:
-        """Let the kernel write."""
         self._tidy()
         self._throttling.before()
-        for part in self._parts:
-            part.before()
+        super().before()
         if self._rings is not None:
             self._rings.rings.on()
 
     def started(self, pid: int) -> None:
         """Note the process, and watch when it reads the clock."""
         self._pid = pid
-        for part in self._parts:
-            part.started(pid)
+        super().started(pid)
         if self._search is not None:
             self.held_until_ns = self._search.started(pid)
 
     def timed(self, started_ns: int, ended_ns: int) -> None:
-        """Note what the run's wall time is counted from and to."""
         self._window = (started_ns, ended_ns)
 
-    def at_exit(self, pid: int) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.at_exit(pid)
-
-    def used(self, cpu_ns: int) -> None:
-        """Tell each part."""
-        for part in self._parts:
-            part.used(cpu_ns)
-
     def after(self) -> None:
-        """Copy what was written."""
         self._left_files = self._python
         if self._rings is not None:
             self._written = self._rings.rings.off()
         if self._search is not None:
             self._search.after()
         self._throttling.after()
-        for part in self._parts:
-            part.after()
+        super().after()
+
+    def absent(self) -> Mapping[str, str]:
+        return self._absent
 
     def split(self, outcome_ns: float | None) -> Mapping[str, Value]:
         """Split the time of the process that was started, or of the part that its outcome measures.
@@ -206,10 +200,97 @@ class LedgerProbe(LayerProbe):
 
     def _step_down(self, own: OwnTasks) -> None:
         """Go on with what the program's own tasks tell."""
-        self._own, self._parts = self._keep(own), (own,)
+        self._own, self._parts = self._keep(own), [own]
         self._tell_rung(own)
 
     def _tell_rung(self, own: OwnTasks) -> None:
         nothing = next(iter(own.absent().values()), "")
         told = () if nothing else {f"{self._key}.{state}_ms" for state in STATES}
         self._absent = {name: nothing or own.rung for name in self._columns if name not in told}
+
+
+LADDERED = "ledger"
+"""The probe that stands on it."""
+SMALL = 1 << 16
+"""Bytes of a ring that is opened to see whether it can be."""
+
+
+class Rung(NamedTuple):
+    """One way to see where time went."""
+
+    layer: str
+    needs: str
+    sees: str
+    costs: str
+    """As measured: docs/results/ledger.md."""
+    closed: Callable[[Path], str]
+    """Says why it cannot be had here, and the cure; empty where it can."""
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """For programs."""
+        return {"layer": self.layer, "needs": self.needs, "sees": self.sees, "costs": self.costs}
+
+
+class OpenRung(NamedTuple):
+    """A rung on this machine."""
+
+    rung: Rung
+    why_not: str
+    """Empty where it is open."""
+
+
+def ladder(root: Path) -> Iterator[OpenRung]:
+    """Try each rung, the best first."""
+    return (OpenRung(rung, rung.closed(root)) for rung in RUNGS)
+
+
+def _closed(rings: Callable[[], Open]) -> str:
+    try:
+        rings().close()
+    except OSError as error:
+        return refusal(error)
+    return ""
+
+
+def _times(root: Path) -> str:
+    tasks = OwnTasks(root, "")
+    tasks.close()
+    return next(iter(tasks.absent().values()), "")
+
+
+WHOLE = "root, or CAP_PERFMON and a tracefs that the user can read; a container with --cap-add SYS_ADMIN"
+RUNGS = (
+    Rung(
+        "stacks",
+        f"{WHOLE}, and --cap-add SYSLOG for the kinds of waits",
+        "what rung 2 sees, the kind, call and file of each wait and who ended it, functions on a CPU, calls that fail, "
+        "and which part of a run the metric measures",
+        "up to 5 % of CPU time; 16 % where processes start or wake each other thousands of times a second, a third at "
+        "1.5 million calls a second; 3 to 65 ms after a run, .6 s at most",
+        lambda root: _closed(lambda: SchedRings(root, SMALL, stacks=True)),
+    ),
+    Rung(
+        "ledger",
+        WHOLE,
+        "what all CPUs do: a wait counts as what the task did that ended it, a queue as behind whom",
+        "under 2 % of CPU time, up to 6 % where processes are started one after the other, or it steps down; "
+        "1 to 17 ms after a run",
+        lambda root: _closed(lambda: SchedRings(root, SMALL)),
+    ),
+    Rung(
+        "ledger",
+        "kernel.perf_event_paranoid at most 2, for one's own processes; a container that lets "
+        "perf_event_open through (--security-opt seccomp=unconfined)",
+        OWN_SWITCHES,
+        "less CPU time than runs scatter by, or it steps down; .2 to 4 ms after a run",
+        lambda root: _closed(lambda: OwnSwitches(root, SMALL)) or _times(root),
+    ),
+    Rung(
+        "ledger",
+        "/proc/PID/schedstat: any user, any container",
+        FIRST_THREAD,
+        "less CPU time than runs scatter by; .1 to .2 ms after a run",
+        _times,
+    ),
+)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from .base import TwoReadings
-from .cgroup_tree import stalls
+from .sysfs import stalls
 
 Key = TypeVar("Key")
 Parser = Callable[[Iterable[bytes]], dict[str, float]]
@@ -65,7 +65,6 @@ class KernelFile:
             return None
 
     def close(self) -> None:
-        """Close it."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -150,7 +149,9 @@ class FileColumns(TwoReadings[list[bytes | None]]):
         values: dict[str, float] = {}
         for source, was, now in zip(self._sources, self._was, self._now, strict=True):
             start, end = (source.parse(said) if said is not None else {} for said in (was, now))
-            for name, part in (parts_grown(start, end) if source.grows else start).items():
+            grown = growth(start, end)  # NaN: it went backwards, or was not there both times
+            parts = {name: round(grown.get(name, math.nan), 6) for name in {**start, **end}} if source.grows else start
+            for name, part in parts.items():
                 before = values.get(name)
                 values[name] = part if before is None else before + part if source.grows else max(before, part)
         return {name: value for name, value in values.items() if not math.isnan(value)}
@@ -162,12 +163,6 @@ class FileColumns(TwoReadings[list[bytes | None]]):
 
     def _read(self) -> list[bytes | None]:
         return [file.read() for file in self._files]
-
-
-def parts_grown(was: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:
-    """Return what each counter grew by; NaN for what went backwards or was not there both times."""
-    grown = growth(was, now)
-    return {name: round(grown.get(name, math.nan), 6) for name in {**was, **now}}
 
 
 def read_whole(file: int) -> bytes:

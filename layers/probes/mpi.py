@@ -84,7 +84,6 @@ class MpiProbe(LayerProbe):
         return replace(command, environment={**command.environment, **added})
 
     def before(self) -> None:
-        """Remove the reports of the run before."""
         for path in self._folder.iterdir():
             path.unlink()
 

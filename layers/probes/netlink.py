@@ -38,7 +38,8 @@ class Family:
             # A user without the right to exceed the limit keeps what the limit allows.
             with suppress(PermissionError):
                 self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, buffer)
-            self._number = self._find(name)
+            answer = self._exchange(CONTROL, GET_FAMILY, ((FAMILY_NAME, name.encode() + b"\0"),))
+            self._number = int.from_bytes(dict(attributes_of(answer))[FAMILY_ID], "little")
             failing.pop_all()
         self._socket.setblocking(False)
 
@@ -62,10 +63,6 @@ class Family:
     def close(self) -> None:
         """Close the socket, which ends whatever it was registered for."""
         self._socket.close()
-
-    def _find(self, name: str) -> int:
-        answer = self._exchange(CONTROL, GET_FAMILY, ((FAMILY_NAME, name.encode() + b"\0"),))
-        return int.from_bytes(dict(attributes_of(answer))[FAMILY_ID], "little")
 
     def _exchange(self, kind: int, command: int, attributes: tuple[tuple[int, bytes], ...]) -> bytes:
         """Send a message; return the attributes of its answer, if there was one besides the acknowledgement."""

@@ -57,7 +57,6 @@ class NsysProbe(LayerProbe):
         self._recording.unlink(missing_ok=True)
 
     def values(self) -> dict[str, Value]:
-        """Ask nsys for its statistics."""
         if not self._program:
             return {}
         found, why_none = {}, f"nsys made no recording of the last run: {self._cure}"

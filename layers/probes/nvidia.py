@@ -49,42 +49,25 @@ def memory(nvml: Any, gpu: Any) -> dict[str, float]:
     return {"memory_used_bytes": float(found.used), "memory_free_bytes": float(found.free)}
 
 
-def fields(nvml: Any, gpu: Any, wanted: Mapping[str, int], unit: float = 1.0) -> dict[str, float]:
-    """Return values of fields by their numbers."""
-    found = nvml.nvmlDeviceGetFieldValues(gpu, list(wanted.values()))
-    for field in found:
-        if field.nvmlReturn != nvml.NVML_SUCCESS:
-            raise nvml.NVMLError(field.nvmlReturn)
-    numbers = (getattr(field.value, VALUES[field.valueType]) for field in found)
-    return {name: float(number) * unit for name, number in zip(wanted, numbers, strict=True)}
+def fields(wanted: Mapping[str, str], unit: float = 1.0) -> Query:
+    """Make a query of values of fields, by what NVML calls their numbers."""
+
+    def query(nvml: Any, gpu: Any) -> dict[str, float]:
+        found = nvml.nvmlDeviceGetFieldValues(gpu, [getattr(nvml, f"NVML_FI_DEV_{name}") for name in wanted.values()])
+        for field in found:
+            if field.nvmlReturn != nvml.NVML_SUCCESS:
+                raise nvml.NVMLError(field.nvmlReturn)
+        numbers = (getattr(field.value, VALUES[field.valueType]) for field in found)
+        return {name: float(number) * unit for name, number in zip(wanted, numbers, strict=True)}
+
+    return query
 
 
 def ecc(nvml: Any, gpu: Any) -> dict[str, float]:
     """Return memory errors since the driver was loaded."""
-    kinds = {
-        "ecc_corrected": nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED,
-        "ecc_uncorrected": nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-    }
-    counts = nvml.NVML_VOLATILE_ECC
-    return {name: float(nvml.nvmlDeviceGetTotalEccErrors(gpu, kind, counts)) for name, kind in kinds.items()}
-
-
-def traffic(nvml: Any, gpu: Any) -> dict[str, float]:
-    """Return bytes over PCIe since the driver was loaded."""
-    return fields(
-        nvml,
-        gpu,
-        {"pcie_tx_bytes": nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES, "pcie_rx_bytes": nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES},
-    )
-
-
-def capped(nvml: Any, gpu: Any) -> dict[str, float]:
-    """Return the time, counted in ns by the driver, for which the clock was held down."""
-    policies = {
-        "power_capped_us": nvml.NVML_FI_DEV_PERF_POLICY_POWER,
-        "thermal_capped_us": nvml.NVML_FI_DEV_PERF_POLICY_THERMAL,
-    }
-    return fields(nvml, gpu, policies, unit=1e-3)
+    kinds, counts = ("corrected", "uncorrected"), nvml.NVML_VOLATILE_ECC
+    numbers = {kind: getattr(nvml, f"NVML_MEMORY_ERROR_TYPE_{kind.upper()}") for kind in kinds}
+    return {f"ecc_{kind}": float(nvml.nvmlDeviceGetTotalEccErrors(gpu, numbers[kind], counts)) for kind in kinds}
 
 
 LEVELS: dict[tuple[str, ...], Query] = {
@@ -104,8 +87,13 @@ COUNTERS: dict[tuple[str, ...], Query] = {
     ("energy_j",): lambda nvml, gpu: {"energy_j": nvml.nvmlDeviceGetTotalEnergyConsumption(gpu) / 1000},
     ("ecc_corrected", "ecc_uncorrected"): ecc,
     ("pcie_replays",): lambda nvml, gpu: {"pcie_replays": float(nvml.nvmlDeviceGetPcieReplayCounter(gpu))},
-    ("pcie_tx_bytes", "pcie_rx_bytes"): traffic,
-    ("power_capped_us", "thermal_capped_us"): capped,
+    ("pcie_tx_bytes", "pcie_rx_bytes"): fields(
+        {"pcie_tx_bytes": "PCIE_COUNT_TX_BYTES", "pcie_rx_bytes": "PCIE_COUNT_RX_BYTES"}
+    ),
+    # The driver counts the time for which the clock was held down in ns.
+    ("power_capped_us", "thermal_capped_us"): fields(
+        {"power_capped_us": "PERF_POLICY_POWER", "thermal_capped_us": "PERF_POLICY_THERMAL"}, unit=1e-3
+    ),
 }
 RATES: dict[tuple[str, ...], Query] = {
     ("pcie_tx_bytes_s",): lambda nvml, gpu: {
@@ -158,7 +146,6 @@ class Nvidia:
             self.why_none = "" if self.cards else "the NVIDIA driver shows no GPU: see what nvidia-smi says"
 
     def close(self) -> None:
-        """Leave the library."""
         if self._nvml is not None:
             self._nvml.nvmlShutdown()
             self._nvml = None
@@ -183,22 +170,18 @@ class NvidiaCard:
         self._settings = self._known(SETTINGS)
 
     def levels(self, pid: int) -> dict[str, float] | None:
-        """Return clocks, heat, power, limits, use; None where it has fallen off."""
         found = self._ask(self._levels)
         if found is not None and "processes" in found:
             found["others"] = float(sum(not descends(one, pid) for one in found.pop("processes")))
         return found
 
     def counters(self) -> dict[str, float] | None:
-        """Return energy, errors, traffic; None where it has fallen off."""
         return self._ask(self._counters)
 
     def settings(self) -> Mapping[str, Value]:
-        """Return its model, limit and modes."""
         return self._ask(self._settings) or {}
 
     def unknown(self, name: str) -> str:
-        """Say why it does not tell a level, a counter or a setting; empty where it does."""
         return self._unknown.get(name, "")
 
     def _known(self, queries: Mapping[tuple[str, ...], Query]) -> list[Query]:

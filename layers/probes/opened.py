@@ -16,11 +16,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ...knowledge.time_states import QUEUES, TimeState
-from .code_maps import CodeMaps
 from .kernel_stack import TELLING, KernelStacks
 from .open_files import OpenFiles
-from .perf_map import PerfMaps
-from .sampled_code import SampledCode
+from .sampled_code import CodeMaps, PerfMaps, SampledCode
 from .sched_events import Sampled, SchedTrace
 from .sysfs import cpu_numbers, text_of
 from .task_names import TaskNames
@@ -95,6 +93,8 @@ class OpenedRun(NamedTuple):
     """Paths of the programs and libraries that samples are in."""
     threads: int = 0
     """Of the program's process that had most on a CPU; 0 where they were not counted."""
+    own_ms: float = 0.0
+    """On CPUs, of all tasks of the program together."""
 
     def text(self) -> str:
         """As a cell of a table."""
@@ -102,7 +102,6 @@ class OpenedRun(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> OpenedRun:
-        """Read such a cell."""
         parts, samples, *counts = json.loads(text)
         counts[7:8] = map(tuple, counts[7:8])
         return cls(
@@ -156,6 +155,7 @@ class Opener:
             dict(under.most_common(MOST_CALLERS)),
             self._files({function.rpartition(" in ")[2] for *_, function in samples}),
             self._threads(start, end),
+            self._own_ns(start, end) / 1e6,
         )
 
     def _threads(self, start: int, end: int) -> int:
@@ -165,6 +165,10 @@ class Opener:
             if any(one.kind == "cpu" and one.start < end and one.end > start for one in self.timelines.tasks[task])
         )
         return max(Counter(ran).values(), default=0)
+
+    def _own_ns(self, start: int, end: int) -> int:
+        stretches = (one for task in self.timelines.tree for one in self.timelines.tasks[task] if one.kind == "cpu")
+        return sum(max(0, min(one.end, end) - max(one.start, start)) for one in stretches)
 
     def _own(self, piece: ChargedTime) -> TimeState:
         above = [stretch for _, stretch in piece.above if stretch is not BEFORE_BIRTH]
@@ -235,7 +239,11 @@ class Opener:
 
     def _failed(self, start: int, end: int) -> dict[str, int]:
         calls = [one for one in self.trace.failed if one.task in self.timelines.tree and start <= one.at <= end]
-        names = (f"{call_name(one.number)} {errno.errorcode.get(one.error, one.error)}" for one in calls)
+        known = call_names()
+        names = (
+            f"{known.get(one.number, f'call {one.number}')} {errno.errorcode.get(one.error, one.error)}"
+            for one in calls
+        )
         return dict(Counter(names).most_common(8))
 
     def _moves(self, task: int, start: int, end: int) -> int:
@@ -286,14 +294,10 @@ def shortened(lengths: dict[tuple[TimeState, TimeState, str, str], list[int]], w
 
 
 @functools.cache
-def _call_names() -> dict[int, str]:
+def call_names() -> dict[int, str]:
+    """System calls by their numbers; none where the headers of the kernel are not there."""
     found: dict[int, str] = {}
     for path in NUMBERS:
         if path.exists():
             found = {int(number): name for name, number in re.findall(r"__NR_(\w+)\s+(\d+)", path.read_text())}
     return found
-
-
-def call_name(number: int) -> str:
-    """Name a system call; its number where the headers of the kernel are not there."""
-    return _call_names().get(number, f"call {number}")

@@ -55,7 +55,6 @@ class OsnoiseProbe(LayerProbe):
         self._began_s = time.monotonic()
 
     def after(self) -> None:
-        """Note the time."""
         self._ended_s = time.monotonic()
 
     def values(self) -> dict[str, float]:
@@ -64,7 +63,7 @@ class OsnoiseProbe(LayerProbe):
             return {}
         try:
             text = (self._folder / INSTANCE / "trace").read_text()
-            write(self._folder / INSTANCE / "trace", "")
+            (self._folder / INSTANCE / "trace").write_text("")
         except OSError as error:
             self._lack(f"the trace cannot be read any more ({error.strerror}): look at {self._folder / INSTANCE}")
             return {}
@@ -79,11 +78,11 @@ class OsnoiseProbe(LayerProbe):
         # The kernel refuses a runtime above the period, so the old period goes first when both are put back.
         for name, text in (("runtime_us", runtime_us), ("period_us", period_us)):
             file = self._folder / "osnoise" / name
-            self._closing.callback(write, file, file.read_text().strip())
-            write(file, text)
-        write(instance / "trace_clock", "mono")
-        self._closing.callback(write, instance / "current_tracer", "nop")
-        write(instance / "current_tracer", "osnoise")
+            self._closing.callback(file.write_text, file.read_text().strip())
+            file.write_text(text)
+        (instance / "trace_clock").write_text("mono")
+        self._closing.callback((instance / "current_tracer").write_text, "nop")
+        (instance / "current_tracer").write_text("osnoise")
 
 
 def hindrance(folder: Path) -> str:
@@ -114,12 +113,6 @@ def summed(found: list[Period]) -> dict[str, float]:
     }
     counts = zip(*(period.causes for period in found), strict=True)
     return values | {f"osnoise.{cause}": float(sum(count)) for cause, count in zip(CAUSES, counts, strict=True)}
-
-
-def write(file: Path, text: str) -> None:
-    """Write a file of tracefs; raise OSError where the kernel refuses."""
-    with file.open("w") as opened:
-        opened.write(text)
 
 
 def remove(instance: Path) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from ...knowledge.time_states import TimeState
 from .base import Probe
+from .opened import overlap
 from .perf_open import DUMMY, ENABLE_ON_EXEC, EXCLUDE_HV, EXCLUDE_KERNEL, INHERIT, SOFTWARE, refusal
 from .perf_ring import CONTEXT_SWITCH, TASKS, PerfRings, RingEvent, RingLoad
 from .process import Zombie
@@ -47,16 +47,6 @@ FIRST_THREAD = "the times of the program's first thread, of others their CPU tim
 RUNG = "rung {} of 4: it sees {}: {}"
 """Of the ladder: what is seen on it, and why it is not a better one or what the cure is."""
 BUSY_CURE = "vgo-agent measure --ledger as root, whose layer stacks stays on"
-TimeSpan = tuple[int, int]
-
-
-class Beside(NamedTuple):
-    """What the other tasks did while the first thread was blocked, in ns."""
-
-    ran: int
-    """At least one had a CPU."""
-    ready: int
-    """None had, and at least one was preempted."""
 
 
 class OwnSwitches:
@@ -90,7 +80,6 @@ class OwnSwitches:
         return trace
 
     def close(self) -> None:
-        """Close the events and their rings."""
         self.rings.close()
 
 
@@ -122,20 +111,16 @@ class OwnTasks(Probe):
             self._switches.rings.on()
 
     def at_exit(self, pid: int) -> None:
-        """Read what is known of its first thread."""
         self._zombie.at_exit(pid)
 
     def after(self) -> None:
-        """Copy what was written."""
         if self._switches is not None:
             self._written = self._switches.rings.off()
 
     def used(self, cpu_ns: int) -> None:
-        """Take the CPU time of the program and of all that it waited for."""
         self._used_ns = cpu_ns
 
     def absent(self) -> Mapping[str, str]:
-        """Say why there is nothing of the first thread."""
         return self._zombie.absent()
 
     def divide(self, first: int, wall_ns: int, throttled_ns: int) -> dict[TimeState, int]:
@@ -153,17 +138,17 @@ class OwnTasks(Probe):
         off = wall_ns - on_cpu - queue
         seen = self._seen(first, wall_ns)
         if seen is not None:
-            ran, undivided = min(seen.ran, off), 0
+            ran, undivided = min(seen[0], off), 0
         else:
             others = max(0, self._used_ns - shown["on_cpu_ms"])
             ran = min(max(0, others - queue), off) if self._one_cpu else 0
             undivided = min(others, off) - ran
-        ready = min(seen.ready, off - ran) if seen else 0
+        ready = min(seen[1], off - ran) if seen else 0
         throttled = min(throttled_ns, queue + ready)
         spent = (on_cpu + ran, queue + ready - throttled, throttled, off - ran - ready - undivided, undivided)
         return dict(zip(STATES, spent, strict=True))
 
-    def _seen(self, first: int, wall_ns: int) -> Beside | None:
+    def _seen(self, first: int, wall_ns: int) -> tuple[int, int] | None:
         if self._switches is None:
             return None
         why = "its switches do not fit into a ring" if self._switches.full(self._written) else ""
@@ -174,35 +159,11 @@ class OwnTasks(Probe):
         return beside(self._switches.read(self._written), first)
 
 
-def beside(trace: SchedTrace, first: int) -> Beside:
-    """What the other tasks of a program did while its first thread was blocked."""
+def beside(trace: SchedTrace, first: int) -> tuple[int, int]:
+    """How long, while a first thread was blocked, another task had a CPU; none had, and one was ready."""
     timelines = Timelines(trace, first)
     others = [one for task in timelines.tree - {first} for one in timelines.tasks.get(task, ())]
     waits = [(one.start, one.end) for one in timelines.tasks.get(first, ()) if one.kind == "blocked"]
-    cpu = common(waits, merged((one.start, one.end) for one in others if one.kind == "cpu"))
-    either = common(waits, merged((one.start, one.end) for one in others if one.kind in ("cpu", "queue")))
-    return Beside(cpu, either - cpu)
-
-
-def merged(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
-    """Put spans that touch together, in order."""
-    found: list[TimeSpan] = []
-    for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((start, end))
-    return found
-
-
-def common(some: Sequence[TimeSpan], others: Sequence[TimeSpan]) -> int:
-    """How long both last; each is in order and does not overlap itself."""
-    total = place = 0
-    for start, end in some:
-        while place < len(others) and others[place][1] <= start:
-            place += 1
-        for since, until in others[place:]:
-            if since >= end:
-                break
-            total += min(end, until) - max(start, since)
-    return total
+    cpu = overlap([(one.start, one.end) for one in others if one.kind == "cpu"], waits)
+    either = overlap([(one.start, one.end) for one in others if one.kind in ("cpu", "queue")], waits)
+    return cpu, either - cpu

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import perf_open
-from .perf_names import PerfEvent, PerfTarget
+from .perf_names import PerfEvent
 from .perf_open import (
     DISABLED,
     DUMMY,
@@ -93,7 +93,8 @@ class PerfCounters:
         self._guarded: set[bool] = set()
         for name, (event, machine) in events.items():
             try:
-                self._open(name, event, online(root) if machine and not event.hardware else ())
+                on = (root / "sys/devices/system/cpu/online").read_text() if machine and not event.hardware else ""
+                self._open(name, event, sorted(cpu_numbers(on)))
             except OSError as error:
                 self.refused[name] = NO_COUNTERS if event.core and not core_pmus(root) else refusal(error)
         for leader in self._leaders.values():
@@ -101,7 +102,6 @@ class PerfCounters:
             enable(leader)
 
     def read(self) -> Reading:
-        """Read every file once."""
         try:
             return list(map(os.read, self._files, self._sizes))
         except OSError:
@@ -127,29 +127,23 @@ class PerfCounters:
         return found
 
     def close(self) -> None:
-        """Close the files."""
         self._files = []
         self._opened.close()
 
-    def _open(self, name: str, event: PerfEvent, cpus: tuple[int, ...]) -> None:
+    def _open(self, name: str, event: PerfEvent, cpus: Sequence[int]) -> None:
         """Open all the targets of an event, or none."""
         before = self._files.copy(), self._sizes.copy(), self._leaders.copy()
         with ExitStack() as opened:
             try:
-                self._slots[name] = [
-                    slot for target in event.targets for slot in self._slots_of(name, target, event, cpus, opened)
-                ]
+                slots: list[CountSlot] = []
+                for target in event.targets:
+                    on = [self._on_cpu(target.attr, cpu, event, opened) for cpu in cpus or target.cpus]
+                    slots += on or [self._with_runs(name, target.attr, event, opened)]
             except OSError:
                 self._files, self._sizes, self._leaders = before
                 raise
+            self._slots[name] = slots
             self._opened.push(opened.pop_all())
-
-    def _slots_of(
-        self, name: str, target: PerfTarget, event: PerfEvent, cpus: tuple[int, ...], opened: ExitStack
-    ) -> list[CountSlot]:
-        if cpus := cpus or target.cpus:
-            return [self._on_cpu(target.attr, cpu, event, opened) for cpu in cpus]
-        return [self._with_runs(name, target.attr, event, opened)]
 
     def _with_runs(self, name: str, attr: Attr, event: PerfEvent, opened: ExitStack) -> CountSlot:
         flags = DISABLED | INHERIT | ENABLE_ON_EXEC
@@ -161,7 +155,10 @@ class PerfCounters:
             file = self._user_mode(attr, flags, event, error)
             self.user_only.add(name)
         keep(file, event, opened)
-        self._guard(attr if event.hardware else Attr(SOFTWARE, DUMMY), event.hardware)
+        if event.hardware not in self._guarded:
+            guard = attr if event.hardware else Attr(SOFTWARE, DUMMY)
+            self._opened.callback(os.close, perf_event_open(guard.packed(DISABLED)))
+            self._guarded.add(event.hardware)
         return self._slot(file, 24, 0, task=True)
 
     def _user_mode(self, attr: Attr, flags: int, event: PerfEvent, refused: OSError) -> int:
@@ -191,11 +188,6 @@ class PerfCounters:
         self._files.append(file)
         self._sizes.append(size)
         return CountSlot(len(self._files) - 1, place, task)
-
-    def _guard(self, attr: Attr, hardware: bool) -> None:
-        if hardware not in self._guarded:
-            self._opened.callback(os.close, perf_event_open(attr.packed(DISABLED)))
-            self._guarded.add(hardware)
 
 
 def keep(file: int, event: PerfEvent, opened: ExitStack) -> None:
@@ -233,8 +225,3 @@ def total(parts: Sequence[CountGrowth], *, together: bool) -> Count | None:
         value += part.value if part.running == part.enabled else part.value * part.enabled / part.running
         share = min(share, part.running / part.enabled)
     return Count(value, share)
-
-
-def online(root: Path) -> tuple[int, ...]:
-    """Return the CPUs that are on."""
-    return tuple(sorted(cpu_numbers((root / "sys/devices/system/cpu/online").read_text())))

@@ -19,6 +19,7 @@ SHARE, SCALED, USER_ONLY = "(running share)", "(scaled)", "(user only)"
 ENOUGH = 0.9
 """An event that really counted for a smaller share of the time is flagged: its value is an estimate."""
 ALL = "all"
+UNASKED = "{} is not counted unless it is asked for, because a processor counts few events at once: --layer {}:more={}"
 
 
 class PerfEvents(Probe):
@@ -39,13 +40,11 @@ class PerfEvents(Probe):
         self._was = self._now = self._counters.read()
 
     def before(self) -> None:
-        """Read the sums so far."""
         if threading.get_native_id() != self._thread:
             self._move()
         self._was = self._counters.read()
 
     def after(self) -> None:
-        """Read the sums again."""
         self._now = self._counters.read()
 
     def values(self) -> dict[str, float]:
@@ -63,7 +62,6 @@ class PerfEvents(Probe):
         return values
 
     def absent(self) -> Mapping[str, str]:
-        """Name the columns whose event is unknown here or was refused."""
         reasons = self._unknown | self._counters.refused
         absent = self._unasked.copy()
         for name, column in self._columns.items():
@@ -72,7 +70,6 @@ class PerfEvents(Probe):
         return absent
 
     def close(self) -> None:
-        """Close the events."""
         self._counters.close()
 
     def _by_name(self) -> dict[str, tuple[PerfEvent, bool]]:
@@ -113,7 +110,11 @@ def open_perf(layer: Layer, root: Path) -> PerfEvents:
     there = [column for column in counted if events.issuperset(events_of(column.read))]
     extra = [described(text, layer) for text in sorted(events - own)]
     counters = bool(core_pmus(root))
-    unasked = {c.name: unasked_reason(c, layer) if counters else NO_COUNTERS for c in counted if c not in there}
+    unasked = {
+        column.name: UNASKED.format(column.read, layer.key, column.name.partition(".")[2]) if counters else NO_COUNTERS
+        for column in counted
+        if column not in there
+    }
     return PerfEvents(there + extra, root, unasked)
 
 
@@ -131,14 +132,6 @@ def described(text: str, layer: Layer) -> Column:
     if column is None:
         raise VgoError(f"The layer {layer.key} has no column for {text}: name its own events, or ask the layer perf.")
     return column.model_copy(update={"read": text, "description": f"{text}, asked for by name."})
-
-
-def unasked_reason(column: Column, layer: Layer) -> str:
-    """Say how to get a column that is left out by default."""
-    return (
-        f"{column.read} is not counted unless it is asked for, because a processor counts few events at once:"
-        f" --layer {layer.key}:more={column.name.partition('.')[2]}"
-    )
 
 
 def events_of(read: str) -> tuple[str, ...]:

@@ -1,9 +1,13 @@
-"""What perf's names of events mean: `cycles`, `LLC-load-misses:u`, `sched:sched_switch if prev_state & 2`, `r01c2`."""
+"""What perf's names of events mean: `cycles`, `LLC-load-misses:u`, `sched:sched_switch if prev_state & 2`, `r01c2`.
+
+And where the fields of tracepoints lie.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import re
 import struct
 from dataclasses import dataclass
@@ -25,6 +29,7 @@ from .perf_open import (
     NoEvent,
     Pmu,
     core_pmus,
+    libc,
     pmus,
     pmus_named,
 )
@@ -139,17 +144,12 @@ def find_event(text: str, root: Path) -> PerfEvent:
     event = named(modes["event"] if modes else name, root)
     if condition and event.targets[0].attr.type != TRACEPOINT:
         raise NoEvent(f"{name} is no tracepoint, so it takes no filter ({condition}): leave it out")
-    flags = left_out(modes["modes"]) if modes else 0
+    bits = {"u": EXCLUDE_USER, "k": EXCLUDE_KERNEL, "h": EXCLUDE_HV}
+    flags = EXCLUSIONS & ~sum(bits[mode] for mode in set(modes["modes"])) if modes else 0  # modes that are not named
     targets = tuple(
         target._replace(attr=target.attr._replace(flags=target.attr.flags | flags)) for target in event.targets
     )
     return PerfEvent(targets, condition, event.scale)
-
-
-def left_out(modes: str) -> int:
-    """Return the flags that leave out every mode that is not named."""
-    bits = {"u": EXCLUDE_USER, "k": EXCLUDE_KERNEL, "h": EXCLUDE_HV}
-    return EXCLUSIONS & ~sum(bits[mode] for mode in set(modes))
 
 
 def named(name: str, root: Path) -> PerfEvent:
@@ -214,3 +214,59 @@ def readable(folder: Path) -> bool:
         return folder.is_dir()
     except PermissionError:
         return False
+
+
+FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432
+"""System calls since Linux 5.2, with one number on all architectures but alpha."""
+CREATE = 6
+TRACEFS = "sys/kernel/tracing"
+FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d*\])?;\s*offset:(\d+);")
+
+
+class TraceFormat(NamedTuple):
+    """A tracepoint: its number and where its fields lie, in bytes."""
+
+    number: int
+    offsets: dict[str, int]
+
+
+def trace_formats(root: Path, events: tuple[str, ...]) -> dict[str, TraceFormat]:
+    """Read the formats of events, named as `sched/sched_switch`; raises OSError where tracefs cannot be had."""
+    folder = tracefs(root)
+    try:
+        return {event: trace_format(folder, f"events/{event}/format") for event in events}
+    finally:
+        os.close(folder)
+
+
+def trace_format(folder: int, path: str) -> TraceFormat:
+    """Read one format below a folder."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)) as file:
+        text = file.read()
+    number = re.search(r"^ID: (\d+)", text, re.MULTILINE)
+    assert number is not None, path
+    return TraceFormat(int(number[1]), {name: int(offset) for name, offset in FIELD.findall(text)})
+
+
+def tracefs(root: Path) -> int:
+    """Open the folder of tracefs: where it is mounted, else by a mount that nobody else sees and that ends with us."""
+    mounted = root / TRACEFS
+    if (mounted / "events").is_dir():
+        return os.open(mounted, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    try:
+        context = called(FSOPEN, b"tracefs", 1)
+        try:
+            called(FSCONFIG, context, CREATE, None, None, 0)
+            return called(FSMOUNT, context, 1, 0)
+        finally:
+            os.close(context)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"/{TRACEFS}") from error
+
+
+def called(number: int, *arguments: object) -> int:
+    """Make a system call that glibc may not have; raise OSError where it fails."""
+    result: int = libc().syscall(number, *arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result

@@ -109,7 +109,6 @@ class Ring:
         struct.pack_into("=Q", self._memory, TAIL, self._tail)
 
     def close(self) -> None:
-        """Unmap it."""
         self._memory.close()
 
 
@@ -173,7 +172,6 @@ class PerfRings:
         return min(ring.size for ring in self._rings.values())
 
     def close(self) -> None:
-        """Close the events and their rings."""
         self._undo.close()
 
     def follow(self, event: RingEvent, task: int, undo: ExitStack) -> None:

@@ -10,8 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ...knowledge.time_states import TimeState
-from .part_events import BEGIN, CPU_READING, END, LEFT, READING, WRITTEN
-from .sched_events import SchedTrace
+from .sched_events import BEGIN, CPU_READING, END, LEFT, READING, WRITTEN, SchedTrace
 from .timeline import ChargedTime, Timelines
 
 NEAR_NS, NEAR = (5_000, 15_000, 50_000), 0.01

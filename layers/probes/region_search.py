@@ -7,9 +7,7 @@ import statistics
 from contextlib import suppress
 from pathlib import Path
 
-from .clock_readings import ClockReadings, spent_looking
 from .kernel_stack import KernelStacks
-from .part_events import CPU_READING, READING
 from .perf_ring import WRITING_NS
 from .region import (
     MOST_BACK,
@@ -22,9 +20,10 @@ from .region import (
     later_by,
     readings,
 )
-from .sched_events import SchedTrace
+from .sched_events import CPU_READING, READING, SchedTrace
 from .sched_trace import BODY, SchedRings
 from .timeline import Timelines
+from .uprobes import ClockReadings, spent_looking
 
 LOOKING, COSTLY, MISSED = 0.02, 2, 2
 """Of a region: where looking for it takes a larger share, the run is left out, and after so many of them the clock is
@@ -62,7 +61,6 @@ class RegionSearch:
         return self._clock.follow(self._rings.rings, pid, self._watch_clock) if self._clock else 0
 
     def after(self) -> None:
-        """Watch no more."""
         if self._clock is not None:
             self._clock.end()
 
@@ -116,6 +114,5 @@ class RegionSearch:
         return stopped or written
 
     def close(self) -> None:
-        """Remove what the clock is watched with."""
         if self._clock is not None:
             self._clock.close()

@@ -62,7 +62,6 @@ class SamplingProbe(Probe, Generic[T]):
         _ROUNDS.wake()
 
     def started(self, pid: int) -> None:
-        """Note the process."""
         self.pid = pid
 
     def sample(self) -> None:

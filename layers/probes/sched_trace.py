@@ -11,7 +11,7 @@ from ..pid_namespace import pid_namespace
 from .instructions import GENERAL_REGISTERS, NAMES, operands_unknown
 from .kernel_stack import kernel_functions
 from .machine import CPU_FIELDS
-from .part_events import MARKED, PART, READING, Mark, part_events
+from .perf_names import TraceFormat, trace_formats
 from .perf_open import SOFTWARE, TRACEPOINT
 from .perf_ring import (
     CHAIN,
@@ -28,9 +28,13 @@ from .perf_ring import (
     largest_rings,
 )
 from .sched_events import (
+    MARKED,
+    PART,
+    READING,
     FailedCall,
     Fork,
     Mapped,
+    Mark,
     Ran,
     Sampled,
     SchedTrace,
@@ -38,9 +42,9 @@ from .sched_events import (
     SwitchedIn,
     TimerSet,
     Waking,
+    part_events,
     text_at,
 )
-from .tracefs import TraceFormat, trace_formats
 
 SWITCH, WAKING, FORK = "sched/sched_switch", "sched/sched_waking", "sched/sched_process_fork"
 RAN = "sched/sched_stat_runtime"
@@ -160,7 +164,6 @@ class SchedRings:
         return trace
 
     def close(self) -> None:
-        """Close the events and their rings."""
         self.rings.close()
 
     def _read(self, records: bytes, trace: SchedTrace) -> None:
@@ -187,7 +190,8 @@ class SchedRings:
             stack = records[at + BODY + 8 : raw]
         raw += 4  # its own size
         if name == SWITCH:
-            argument = self._argument(records, raw) if self._registers else None
+            # After the raw data: 8 bytes for how the program runs, 0 for none, and 8 for each register.
+            argument = self._first_register(records, raw + int.from_bytes(records[raw - 4 : raw], "little"))
             called, out, of_out, state, calls, into, of_into = self._switch.unpack_from(records, raw)
             for task_of, priority in ((out, of_out), (into, of_into)):
                 trace.priorities[task_of] = max(trace.priorities.get(task_of, (0, 0)), (time, priority))
@@ -236,10 +240,6 @@ class SchedRings:
         """What lies on the program's stack: 8 bytes for the room, none for a thread of the kernel; that; its length."""
         end = at + 8 + int.from_bytes(records[at : at + 8], "little")
         return records[at + 8 : at + 8 + int.from_bytes(records[end : end + 8], "little")] if end > at + 8 else b""
-
-    def _argument(self, records: bytes, raw: int) -> int | None:
-        """The register after the raw data: 8 bytes for how the program runs, 0 for none, and 8 for each register."""
-        return self._first_register(records, raw + int.from_bytes(records[raw - 4 : raw], "little"))
 
     def _first_register(self, records: bytes, at: int) -> int | None:
         if not self._registers or records[at : at + 8] == NO_REGISTERS:

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from .code_maps import CodeMaps
-from .elf_symbols import covering, functions, variable_at
+from .elf_symbols import covering, functions, source_name, variable_at
 from .instructions import IP, NAMES, touched
 from .kernel_stack import KernelStacks
+from .sampled_code import CodeMaps
 from .sched_events import Sampled, SchedTrace
 from .sched_trace import SAMPLING_NS
-from .symbol_names import source_name
 from .timeline import Timelines
 
 LINE = 64
@@ -62,7 +61,6 @@ class LineSamples(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> LineSamples:
-        """Read such a cell."""
         samples, lines = json.loads(text)
         return cls(samples, tuple(SharedLine(where, tuple(names), *rest) for where, names, *rest in lines))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -135,7 +135,6 @@ class Surroundings:
         return SurroundingsReading(at, thread_s, {name: file.read() for name, file in reversed(self.files.items())})
 
     def close(self) -> None:
-        """Close them."""
         for file in self.files.values():
             file.close()
 
@@ -152,13 +151,16 @@ class Surroundings:
     def rates(self, window: SurroundingsWindow, cpus: CPUs) -> dict[str, float]:
         """Return interrupts and forks per second, shares in percent, tasks ready to run; what failed is left out."""
         counts = self._counts(window, cpus, "interrupts", "irq.") | self._counts(window, cpus, "softirqs", "softirq.")
-        counts |= dict(forks(window))
+        started = single(window, b"processes")
+        counts |= {"forks": started[1] - started[0]} if started and started[1] >= started[0] else {}
         rates = {name: count / window.length for name, count in counts.items()}
         for name in RESOURCES:
             rates |= pressure(window, name)
         if (share := steal(window, cpus)) is not None:
             rates["steal"] = share
-        return rates | dict(runnable(window))
+        if ready := single(window, b"procs_running"):  # on average of both readings, without ourselves
+            rates["runnable"] = max(0.0, sum(ready) / 2 - 1)
+        return rates
 
     def _counts(self, window: SurroundingsWindow, cpus: CPUs, name: str, prefix: str) -> dict[str, float]:
         """Return how often each kind interrupted these CPUs; nothing of what went backwards."""
@@ -210,21 +212,8 @@ def steal(window: SurroundingsWindow, cpus: CPUs) -> float | None:
     return None if ticks < 0 else min(100.0, 100 * ticks / ticks_per_second() / window.length / len(cpus))
 
 
-def forks(window: SurroundingsWindow) -> Iterator[tuple[str, float]]:
-    """Return how many processes and threads were started on the machine."""
-    was, now = (single(reading, b"processes") for reading in window)
-    if was is not None and now is not None and now >= was:
-        yield "forks", now - was
-
-
-def runnable(window: SurroundingsWindow) -> Iterator[tuple[str, float]]:
-    """Return how many tasks were running or ready on the machine, on average of both readings, without ourselves."""
-    was, now = (single(reading, b"procs_running") for reading in window)
-    if was is not None and now is not None:
-        yield "runnable", max(0.0, (was + now) / 2 - 1)
-
-
-def single(reading: SurroundingsReading, key: bytes) -> float | None:
-    """Read a line of /proc/stat that holds one number."""
-    _, found, rest = (reading.texts["stat"] or b"").partition(b"\n" + key + b" ")
-    return float(rest.partition(b"\n")[0]) if found else None
+def single(window: SurroundingsWindow, key: bytes) -> tuple[float, float] | None:
+    """Read a line of /proc/stat that holds one number, in both readings."""
+    parts = [(reading.texts["stat"] or b"").partition(b"\n" + key + b" ") for reading in window]
+    was, now = (float(rest.partition(b"\n")[0]) if found else None for _, found, rest in parts)
+    return None if was is None or now is None else (was, now)

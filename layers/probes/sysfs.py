@@ -29,7 +29,8 @@ class SysfsFiles:
         """Open as many as there is room for; OSError is left to the reading."""
         self.paths = [str(path) for path in paths]
         self._open = [GONE] * len(self.paths)
-        for number, path in enumerate(self.paths[: room()]):
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        for number, path in enumerate(self.paths[: max(0, int(KEPT * most) - SysfsFiles.kept)]):
             self._open[number] = try_to_open(path)
         SysfsFiles.kept += sum(file != GONE for file in self._open)
 
@@ -38,7 +39,6 @@ class SysfsFiles:
         return [self._content(number) for number in range(len(self.paths))]
 
     def close(self) -> None:
-        """Close them."""
         for number, file in enumerate(self._open):
             if file != GONE:
                 os.close(file)
@@ -54,12 +54,6 @@ class SysfsFiles:
         except OSError:
             # A CPU or a device was taken out; the open file stays dead when it comes back.
             return read_once(self.paths[number])
-
-
-def room() -> int:
-    """Return how many more files may stay open."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(0, int(KEPT * most) - SysfsFiles.kept)
 
 
 def try_to_open(path: str) -> int:
@@ -113,6 +107,17 @@ def grown(was: bytes | None, now: bytes | None) -> float | None:
     """Return how far a counter went on; None where it cannot be read or went back."""
     start, end = number(was), number(now)
     return None if start is None or end is None or end < start else end - start
+
+
+def numbers(said: bytes) -> dict[str, float]:
+    """Read lines of a word and a number; a number alone has the empty word."""
+    pairs = (line.rpartition(b" ") for line in said.splitlines())
+    return {name.decode(): float(count) for name, _, count in pairs if count.isdigit()}
+
+
+def stalls(said: bytes) -> dict[str, float]:
+    """Read a pressure file: microseconds of standstill, by `some` and `full`."""
+    return {line.split()[0].decode(): float(line.rpartition(b"=")[2]) for line in said.splitlines()}
 
 
 def by_number(paths: Iterable[Path]) -> list[Path]:

@@ -43,26 +43,20 @@ NUMBER = struct.Struct("=Q")
 LONGEST_WAIT, LONGEST_WAIT_SINCE = 432, 16
 
 
-class DelayField(NamedTuple):
-    """Where one kind of delay lies in struct taskstats."""
-
-    since: int
-    """The first version of the struct that has it."""
-    offset: int
-    """Of its count; its total in nanoseconds comes after it."""
-
-
 KINDS = {
-    "cpu": DelayField(1, 16),
-    "blkio": DelayField(1, 32),
-    "swapin": DelayField(1, 48),
-    "reclaim": DelayField(7, 312),
-    "thrashing": DelayField(9, 328),
-    "compact": DelayField(11, 352),
-    "copy": DelayField(13, 400),
-    "irq": DelayField(14, 416),
+    "cpu": (1, 16),
+    "blkio": (1, 32),
+    "swapin": (1, 48),
+    "reclaim": (7, 312),
+    "thrashing": (9, 328),
+    "compact": (11, 352),
+    "copy": (13, 400),
+    "irq": (14, 416),
 }
-"""The kernel calls reclaim `freepages`, and copy `wpcopy`."""
+"""The first version of struct taskstats that has a kind, and where its count lies there, before its total in ns.
+
+The kernel calls reclaim `freepages`, and copy `wpcopy`.
+"""
 
 
 class EndedTask(NamedTuple):
@@ -98,7 +92,6 @@ class Delays(LayerProbe):
         self._gather()
 
     def started(self, pid: int) -> None:
-        """Note the process."""
         self._pid = pid
 
     def values(self) -> Mapping[str, float]:
@@ -118,7 +111,6 @@ class Delays(LayerProbe):
         return {} if self._lost else self._counted(mine)
 
     def absent(self) -> Mapping[str, str]:
-        """Name the delays that this kernel does not count."""
         return dict.fromkeys(self._columns, self._lost) if self._lost else self._absent
 
     def close(self) -> None:
@@ -196,26 +188,24 @@ def totals(tasks: Sequence[EndedTask]) -> dict[str, float]:
     """
     version = tasks[0].version
     values = {"delay.tasks": float(len(tasks))}
-    for name, kind in KINDS.items():
-        if version >= kind.since:
-            pairs = [_possible(task, kind) for task in tasks]
+    for name, (since, offset) in KINDS.items():
+        if version >= since:
+            pairs = [_possible(task, offset) for task in tasks]
             values[f"delay.{name}_count"] = float(sum(count for count, _ in pairs))
             values[f"delay.{name}_ms"] = sum(spent for _, spent in pairs) / 1e6
             if name == "cpu":
-                values["delay.cpu_most_ms"] = max((spent for _, spent in pairs), key=_nan_last) / 1e6
+                values["delay.cpu_most_ms"] = (
+                    max((spent for _, spent in pairs), key=lambda one: (math.isnan(one), one)) / 1e6
+                )
     if version >= LONGEST_WAIT_SINCE:
         longest = max(NUMBER.unpack_from(task.record, LONGEST_WAIT)[0] for task in tasks) / 1e6
         values["delay.cpu_longest_ms"] = longest if longest <= values["delay.cpu_ms"] else math.nan
     return values
 
 
-def _nan_last(value: float) -> tuple[bool, float]:
-    return math.isnan(value), value
-
-
-def _possible(task: EndedTask, kind: DelayField) -> tuple[float, float]:
+def _possible(task: EndedTask, offset: int) -> tuple[float, float]:
     """Read count and nanoseconds of a delay; NaN where they cannot be."""
-    count, spent = PAIR.unpack_from(task.record, kind.offset)
+    count, spent = PAIR.unpack_from(task.record, offset)
     (lived_us,) = NUMBER.unpack_from(task.record, LIFE)
     return (count, spent) if spent <= 1000 * (lived_us + CLOCKS_DIFFER_US) else (math.nan, math.nan)
 

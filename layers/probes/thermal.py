@@ -20,7 +20,6 @@ COLUMNS = {
     "throttle.core_ms": "core_throttle_total_time_ms",
     "throttle.package_ms": "package_throttle_total_time_ms",
 }
-THROTTLE_COLUMNS = tuple(COLUMNS)
 
 
 class Throttle(TwoReadings[dict[str, list[bytes | None]]]):
@@ -94,7 +93,6 @@ class Heat(SamplingProbe[list[bytes | None]]):
         super().__init__(interval_s)
 
     def read(self, pid: int) -> list[bytes | None]:
-        """Read every sensor."""
         return self._files.read()
 
     def values(self) -> dict[str, float]:
@@ -183,7 +181,6 @@ class Energy(SamplingProbe[list[bytes | None]]):
         super().__init__(interval_s)
 
     def read(self, pid: int) -> list[bytes | None]:
-        """Read every counter."""
         return self._files.read()
 
     def values(self) -> dict[str, float]:
@@ -199,11 +196,6 @@ class Energy(SamplingProbe[list[bytes | None]]):
                 values[f"energy.{name}.j"] = used / 1e6
                 values[f"power.{name}.w"] = used / 1e6 / seconds
         return values
-
-
-def power_zones(root: Path) -> list[Path]:
-    """Find the counters that may be read."""
-    return [path.parent for path in counter_files(root) if not why_not(str(path))]
 
 
 def counter_files(root: Path) -> list[Path]:
@@ -254,9 +246,9 @@ class ThermalProbe(Parts):
             # No sensor: no thread either.
             parts += [Heat(found, interval_s)] if found else []
         if wanted & set(ENERGY_COLUMNS):
-            counters = power_zones(root)
+            counters = [path.parent for path in counter_files(root) if not why_not(str(path))]
             why = "" if counters else why_none(root)
             parts.append(Missing(ENERGY_COLUMNS, why) if why else Energy(counters, interval_s))
-        if wanted & set(THROTTLE_COLUMNS):
+        if wanted & COLUMNS.keys():
             parts.append(Throttle(root))
         super().__init__(layer, parts)

@@ -52,6 +52,16 @@ class Stretch(NamedTuple):
     switch: Switch | None = None
     """With which it left the CPU."""
 
+    @property
+    def held_back(self) -> bool:
+        """Tell whether it left its CPU ready, and that idled.
+
+        The scheduler does so only where it holds a task back: for a quota of a control group, or of all real-time
+        tasks. Seen on Linux 6.18: 331 ms of a run of which cpu.stat counted 330; without a quota none of 4,901 tasks
+        that left a CPU ready left it idle.
+        """
+        return self.kind == "queue" and self.switch is not None and self.switch.into == 0
+
 
 Waits = tuple[tuple[int, "Stretch"], ...]
 """The waits that led somewhere, from the first task's on: who waited, and in which stretch."""
@@ -322,12 +332,12 @@ class Timelines:
     def _stops(self, most: int) -> dict[int, list[tuple[int, int]]]:
         """When each CPU was stopped for the program: its tasks' longest waits in queues, `most` ns of them.
 
-        No event tells a stop; the kernel counts how long they were, of all CPUs together. A stop lasts until a period
-        of the quota ends, which is far longer than turns are.
+        Those first in which the CPU idled. No event tells the others; the kernel counts how long all were, of all CPUs
+        together. A stop lasts until a period of the quota ends, which is far longer than turns are.
         """
         stops: dict[int, list[tuple[int, int]]] = defaultdict(list)
         waits = (one for task in self.tree for one in self.tasks.get(task, ()) if one.kind == "queue" and most > 0)
-        for wait in sorted(waits, key=lambda one: one.start - one.end):
+        for wait in sorted(waits, key=lambda one: (not one.held_back, one.start - one.end)):
             there, end = stops[wait.cpu], min(wait.end, wait.start + most)
             if end > wait.start and all(until <= wait.start or wait.end <= since for since, until in there):
                 bisect.insort(there, (wait.start, end))
@@ -340,6 +350,9 @@ class Timelines:
         return bool(waker) and waker != task and len(above) < DEEPEST and all(waker != one for one, _ in above)
 
     def _queued(self, task: int, stretch: Stretch, start: int, end: int, above: Waits) -> Iterator[ChargedTime]:
+        if stretch.held_back:
+            yield ChargedTime(start, end, TimeState.THROTTLED, task, 0, stretch, above)
+            return
         at = start
         for length, other in self.behind(stretch.cpu, start, end):
             state = (

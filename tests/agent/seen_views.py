@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
-from vgo_agent.agent.planners.base import Choice, Planner, View
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Choice, Planner, Rules, View
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case

@@ -13,12 +13,12 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.agent.clock import BudgetClock
-from vgo_agent.agent.costs import after_s
 from vgo_agent.agent.diagnosis import conduct
 from vgo_agent.agent.graph import Loop
-from vgo_agent.agent.legal import legal, situation
+from vgo_agent.agent.legal import after_s, legal, situation
 from vgo_agent.agent.live import Live
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.place import way_of
+from vgo_agent.agent.planners.base import Rules
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import ChildFile, RunFolder
 from vgo_agent.agent.schemas import schemas_digest
@@ -36,16 +36,15 @@ from vgo_agent.agent.transcript import (
     elapsed_s,
     read,
 )
-from vgo_agent.agent.trial_runs import way_of
 from vgo_agent.evals.contest.loop import Silent
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.expected import Deadline, Expected
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.progress import ProgressEvent
+from vgo_agent.tools.execution.row_log import ProgressEvent
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.execution.trial import try_once
+from vgo_agent.tools.execution.way import try_once
 from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.record import Record
 from vgo_agent.tools.subject import Limits, Subject
@@ -115,6 +114,7 @@ def loop(folder: Path, run_s: float, **limits: Any) -> Iterator[Loop]:
         bench.close()
 
 
+@pytest.mark.slow
 def test_no_block_is_begun_that_does_not_fit_and_what_was_left_is_named(tmp_path):
     with loop(tmp_path, 0.3, budget_s=75.0, max_runs=60) as built:
         built.run(Silent().approve)

@@ -13,7 +13,7 @@ from vgo_agent.agent.consent import BY_HAND, FOUR, answers_to, covered, numbered
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.legal import situation
 from vgo_agent.agent.live import Live
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Rules
 from vgo_agent.agent.progress import ask, ask_program
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
@@ -23,15 +23,14 @@ from vgo_agent.evals.contest.loop import Silent
 from vgo_agent.evals.recorded.bench import RecordedBench
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.case import changes_system
+from vgo_agent.tools.case import changes_system, open_candidates
 from vgo_agent.tools.findings import Findings
-from vgo_agent.tools.plan import NO_MORE
-from vgo_agent.tools.steps.apply_mitigation import open_candidates
+from vgo_agent.tools.subject import NO_MORE
 from vgo_agent.tools.verdict_words import headline
 
 CASES = Path(__file__).parents[2] / "evals/cases"
-MANY, FEW = CASES / "memory-limit", CASES / "realtime-hog"
-"""Recorded runs in which the rules come to several changes of the system; with few, nothing is proved to help."""
+MANY, ONE, FEW = CASES / "busy-disk", CASES / "memory-limit", CASES / "realtime-hog"
+"""Recorded runs in which the rules come to several changes of the system, to one; with few, none is proved to help."""
 WRITES = {
     "mitigation": "m",
     "scope": "system",
@@ -216,13 +215,13 @@ def test_no_system_change_at_all_asks_once_offers_no_more_and_is_named_in_the_ve
 def test_after_it_a_run_that_is_cut_off_goes_on_without_asking(tmp_path: Path) -> None:
     folder, who = RunFolder.create(tmp_path, "case"), Answering("killed")
     with pytest.raises(KeyboardInterrupt):
-        diagnosed(folder, who)
+        diagnosed(folder, who, ONE)
     again = Answering("no-system", then="killed")
-    whole = diagnosed(folder, again)
+    whole = diagnosed(folder, again, ONE)
     lines_then = folder.transcript.read_bytes().splitlines(keepends=True)
     cut = next(place for place, one in enumerate(lines_then) if b"deny system" in one) + 2
     folder.transcript.write_bytes(b"".join(lines_then[:cut]))
-    resumed = diagnosed(folder, Answering("killed"))  # whoever is asked now ends it
+    resumed = diagnosed(folder, Answering("killed"), ONE)  # whoever is asked now ends it
     assert [e.hash for e in resumed.transcript.events] == [e.hash for e in whole.transcript.events]
     assert len(again.asked) == 1
 

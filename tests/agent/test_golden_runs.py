@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from vgo_agent.agent.cli import main
-from vgo_agent.layers.trust import trust
+from vgo_agent.layers.reading import trust
 from vgo_agent.tools.verdict import from_json, title
 
 from .asked_files import LAYER, adaptive, grid
@@ -166,7 +166,7 @@ def rounded(value: Any) -> Any:
     return value
 
 
-LONG = ("try, undecided", "measure to a cap")
+LONG = ("try, undecided", "measure to a cap", "tune", "try, no difference", "try, in blocks")
 """Others show the same in the check."""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.transcript import Decision, ToolEnd, read
-from vgo_agent.layers.trust import trust
+from vgo_agent.layers.reading import trust
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 PROGRAM = """
@@ -92,12 +92,14 @@ def ends(run_dir: Path, tool: str) -> list[dict[str, Any]]:
     return [end.result for end in bodies(events, ToolEnd) if of[end.call_id] == tool and end.result is not None]
 
 
+@pytest.mark.slow
 def test_the_cause_is_found_by_the_heavy_layer_that_stands(diagnosed):
     _, answer = diagnosed
     assert answer["verdict"]["cause"]["parts"][0]["column"] == "telling.calls"
     assert answer["verdict"]["remedy"]["kind"] in ("refuted", "not tried")
 
 
+@pytest.mark.slow
 def test_the_layer_that_distorts_is_set_aside_and_said_to_be(diagnosed):
     run_dir, answer = diagnosed
     (ranked,) = ends(run_dir, "rank_factors")
@@ -105,6 +107,7 @@ def test_the_layer_that_distorts_is_set_aside_and_said_to_be(diagnosed):
     assert any("./heaving.yaml" in warning and "set aside" in warning for warning in answer["warnings"])
 
 
+@pytest.mark.slow
 def test_the_report_shows_what_each_set_of_layers_costs_and_how_alpha_was_spent(diagnosed):
     run_dir, _ = diagnosed
     page = (run_dir / "report.md").read_text()

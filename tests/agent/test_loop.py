@@ -20,11 +20,10 @@ from vgo_agent.agent.transcript import Approval, Decision, RunStart, ToolEnd, Tr
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.progress import ProgressEvent
+from vgo_agent.tools.execution.row_log import ProgressEvent
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.plan import NO_PLAN, TrialPlan
 from vgo_agent.tools.remedies import not_accepted
-from vgo_agent.tools.subject import Limits, Subject
+from vgo_agent.tools.subject import NO_PLAN, Limits, Subject, TrialPlan
 from vgo_agent.tools.survey import survey
 
 from .scripted import Scripted
@@ -206,6 +205,7 @@ def test_with_allow_system_nobody_is_asked(tmp_path):
     assert bodies(built.transcript.events, Approval)[-1].by == "policy"
 
 
+@pytest.mark.slow
 def test_with_allow_none_nothing_is_offered(tmp_path):
     watcher = Watcher()
     with loop(tmp_path, (*TO_LOOK_UP, TRY_THP), watcher, allow="none") as built:

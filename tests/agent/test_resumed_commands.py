@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.layers.trust import trust
+from vgo_agent.agent.run_folder import experiment_in
+from vgo_agent.layers.reading import trust
 
 from ..conftest import Vgo
 from .asked_files import LAYER, adaptive, grid
@@ -136,10 +137,13 @@ def test_a_command_killed_at_any_run_goes_on_to_the_same_table(
     last = random.Random(f"{name}:{seed}").randint(1, whole.made)
     killed = Folder(tmp_path / "killed", last, vgo)
     assert killed.carry_out(name).returncode == -signal.SIGKILL
-    run = str(killed.kept.relative_to(killed.path))
+    run, said = str(killed.kept.relative_to(killed.path)), dict[str, str]()
     for command in SERVE:
         served = killed.run(*(word.replace("RUN", run) for word in command))
         assert served.returncode == 0, (last, command, served.stderr, served.stdout)
+        said[command[0]] = " ".join(served.stdout.split())
+    if experiment_in(killed.kept):
+        assert said["ask"][:50] in said["chat"], "what is asked, and what is opened, has one answer"
     assert len(whole.table) > 1
     assert killed.table == whole.table, last
 

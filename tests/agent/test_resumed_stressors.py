@@ -70,12 +70,9 @@ def answer(folder: Folder) -> dict[str, object]:
     return {name: value for name, value in found.items() if name != "folder"}
 
 
-QUICK = ("calibrate", 1)
-EACH = [pytest.param(*one, marks=() if one == QUICK else pytest.mark.slow) for one in product(COMMANDS, (1, 2, 3))]
-
-
 @pytest.mark.skipif("cpu" not in places(), reason="no writable cpu control group here")
-@pytest.mark.parametrize(("name", "seed"), EACH)
+@pytest.mark.slow  # test_resumed_commands.py has one of each kind in the check
+@pytest.mark.parametrize(("name", "seed"), product(COMMANDS, (1, 2, 3)))
 def test_what_is_killed_at_any_run_goes_on_to_the_same_answer(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
 ) -> None:

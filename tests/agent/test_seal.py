@@ -1,6 +1,6 @@
 """What is said about a run after its end breaks no seal."""
 
-from vgo_agent.agent.chat.reply import ChatReply, Exchange, keep
+from vgo_agent.agent.chat.words import ChatReply, Exchange, keep
 from vgo_agent.agent.clock import BudgetClock
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session import append_end

@@ -19,7 +19,7 @@ from vgo_agent.evals.recorded.schema import SERIES, CaseFile, Profiling, Recordi
 from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.loader import load_layers
 from vgo_agent.tools.experiment.schedules import BARE, Crossover, bare_runs, rotated
-from vgo_agent.tools.mitigation.checks import Check
+from vgo_agent.tools.mitigation.verification import Check
 from vgo_agent.tools.row import BASELINE, FIXED
 from vgo_agent.tools.run_table import LAYERS, write_layers
 from vgo_agent.tools.subject import Limits, Subject

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from vgo_agent.agent.planners.base import Choice, View
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Choice, Rules, View
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import DiagnosisOutcome, diagnose
 from vgo_agent.tools.simulated import World

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.agent.graph import MOST_ERRORS
 from vgo_agent.agent.legal import legal
-from vgo_agent.agent.planners.base import Choice, View
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Choice, Rules, View
 from vgo_agent.evals.contest.contestants import CONTESTANTS, LAST, Constant, Greedy, Oracle, RandomLegal, factory_of
 from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.contest.loop import PlannerContestant
@@ -28,8 +27,8 @@ from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.scores.score import scored
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.base import Outcome
 from vgo_agent.tools.ranking import RankResult
+from vgo_agent.tools.record import Outcome
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.steps.rank_factors import RankFactorsTool
 
@@ -222,6 +221,7 @@ class Lawless:
         return Choice("fit_tree" if "fit_tree" not in view.legal.tools else "measure", {"depth": -1}, "it may not")
 
 
+@pytest.mark.slow
 def test_a_planner_that_never_makes_a_legal_call_is_right_only_by_the_rule_policy(cases: Cases) -> None:
     answer = PlannerContestant("lawless", lambda _: Lawless()).answer(cases["faults"].shown, 1)
     found = scored(answer, read_truth(cases["faults"].folder), cases["faults"])

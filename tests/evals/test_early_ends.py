@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from vgo_agent.agent.planners.base import Choice, View
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Choice, Rules, View
 from vgo_agent.agent.report.diagnosis import sentence
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.agent.report.further import steps

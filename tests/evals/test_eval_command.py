@@ -183,6 +183,7 @@ def test_a_process_that_never_gets_ready_is_given_up(strange_tasks: Callable[...
 
 @pytest.mark.parametrize("name", ["takes the case away", "takes it away and dies"])
 @pytest.mark.cells(1)
+@pytest.mark.slow
 def test_a_case_that_is_taken_away_meanwhile_is_a_row_and_the_rest_goes_on(
     strange_tasks: Callable[..., list[ScoredAnswer]], name: str
 ) -> None:
@@ -270,6 +271,7 @@ def test_an_answer_that_is_another_than_in_the_file_fails_the_gate(vgo: Vgo, cas
     assert other.stderr == "vgo-agent: other answers than in r.json: 1, see above.\n"
 
 
+@pytest.mark.slow
 def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
     words = ("--gate", "--seeds", "1", "--jobs", "1", "--quiet")
     passed = vgo("eval", "--folder", str(cases), *words)

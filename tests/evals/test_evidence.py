@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Rules
 from vgo_agent.agent.record import FinishedRun
-from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.render.text import markdown_page
 from vgo_agent.agent.report.diagnosis import document
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.agent.transcript import ToolEnd, VerdictGiven
 from vgo_agent.evals.contest import loop
-from vgo_agent.evals.contest.evidence import misquoted, problems
-from vgo_agent.evals.contest.loop import PlannerContestant
+from vgo_agent.evals.contest.loop import PlannerContestant, misquoted, problems
 from vgo_agent.evals.contest.passages import NUMBER, Passage, passages, unfounded
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.tools.findings import Findings

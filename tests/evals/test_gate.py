@@ -14,9 +14,8 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.recorded.gate import UnsoundCase, admitted, load_cases
-from vgo_agent.evals.recorded.manifest import reseal, seal
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase
-from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.evals.recorded.truth import read_truth, reseal, seal
 from vgo_agent.knowledge.errors import VgoError
 
 PROGRAM = "import random; print('time_ms', 20 + random.random())"

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.cli import main
-from vgo_agent.agent.render.markdown import markdown_page
-from vgo_agent.agent.render.terminal import terminal_text
+from vgo_agent.agent.render.text import markdown_page, terminal_text
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.scores.live_scores import (

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from benchmarks.training import generate
-from vgo_agent.agent.planners.base import Choice, View, menu
+from vgo_agent.agent.planners.base import Choice, Rules, View, menu
 from vgo_agent.agent.planners.compact import WORDS
-from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies
-from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.render.text import markdown_page
 from vgo_agent.agent.report.diagnosis import document
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.agent.session_view.view import view_of
@@ -25,12 +24,11 @@ from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn
-from vgo_agent.tools.base import Arguments, Outcome, Result
-from vgo_agent.tools.case import Case
+from vgo_agent.tools.case import Case, Choices, Situation, Slot
 from vgo_agent.tools.findings import Findings
+from vgo_agent.tools.record import Arguments, Outcome, Result
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.simulated import World
-from vgo_agent.tools.situation import Choices, Situation, Slot
 from vgo_agent.tools.tool import Tool
 
 from .cases_made import made_case

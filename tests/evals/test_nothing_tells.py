@@ -15,8 +15,7 @@ import pytest
 import yaml
 from polars import selectors as cs
 
-from vgo_agent.agent.planners.base import Choice, View
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Choice, Rules, View
 from vgo_agent.agent.transcript import Transcript
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.contestants import Oracle

@@ -104,6 +104,7 @@ def test_pairs_keep_only_the_columns_that_tell(record: Record, cases: Path) -> N
     assert table["minor_faults"].null_count() == table.height
 
 
+@pytest.mark.slow
 def test_the_steady_twin_has_nothing_to_find(record: Record, cases: Path) -> None:
     record("hash_seed", "--steady", *SMALL)
     truth = read_truth(cases / "hash-seed-steady")

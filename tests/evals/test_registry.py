@@ -70,6 +70,13 @@ def test_the_readme_tells_the_same_truth(workload: Workload) -> None:
     ]
 
 
+def test_what_people_reported_says_where() -> None:
+    """A workload that is for looking at has its source; others may have one, too."""
+    assert all(workload.sources for workload in workloads() if not workload.recorded)
+    assert all(url.startswith("https://") for workload in workloads() for url in workload.sources)
+    assert sum(bool(workload.sources) for workload in workloads()) >= 13
+
+
 def test_a_missing_compiler_is_named_with_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)

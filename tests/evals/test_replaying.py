@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.planners.base import Choice, Planner, View
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Choice, Planner, Rules, View
 from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.bench import FIRST, NotRecorded, RecordedBench

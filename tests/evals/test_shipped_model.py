@@ -12,11 +12,10 @@ from benchmarks.training.generate import IDS, TEMPLATE, TOKENS, places_of, quest
 from benchmarks.training.judge import judge, shipped, worlds
 from vgo_agent.agent.model.chosen import SHIPPED_FILE
 from vgo_agent.agent.model.facts import NOTATION
-from vgo_agent.agent.planners.base import calls, menu
+from vgo_agent.agent.planners.base import Rules, calls, menu
 from vgo_agent.agent.planners.compact import ASK, SPOKEN, WORDS, digest, line
 from vgo_agent.agent.planners.grammar import PLACES, grammar, longest, read
 from vgo_agent.agent.planners.llama import Llama
-from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.contestants import RandomLegal
 
 from .simulated import views

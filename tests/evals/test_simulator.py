@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.training.judge import judge
-from vgo_agent.agent.planners.base import Choice, View
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Choice, Rules, View
 from vgo_agent.evals.contest.contestants import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import MOST_DECISIONS, diagnose
 from vgo_agent.evals.simulator.world import SHARES, drawn

@@ -250,7 +250,7 @@ def test_the_bootstrap_holds_its_bounds_and_follows_the_unit(values: list[float]
 
 def test_controls_without_an_alarm_show_a_bound_only_where_they_are_many() -> None:
     assert fewest_without(0.05) == 73
-    assert wilson(0, 73).high <= 0.05 < wilson(0, 72).high
+    assert wilson(0, 73)[1] <= 0.05 < wilson(0, 72)[1]
     few, many = (results("false_alarm", rules={f"c{at}": (0.0,) for at in range(n)}) for n in (9, 73))
     assert any("0 of 9 controls cannot show “at most 5 %”, since up to 30 % go" in line for line in notes(few))
     assert not any("controls" in line for line in notes(many))

@@ -126,9 +126,10 @@ def test_all_have_a_steady_twin_but_the_one_that_is_steady() -> None:
     assert [workload.name for workload in workloads() if not has_twin(workload)] == ["steady"]
 
 
-def test_the_quota_stops_the_program(disk: Path) -> None:
-    workload = needed("cpu-quota")
-    command = prepare(workload, disk).command
+@pytest.mark.parametrize(("name", "arguments"), [("cpu-quota", []), ("quota-sidecar", ["loud"])])
+def test_the_quota_stops_the_program(name: str, arguments: list[str], disk: Path) -> None:
+    workload = needed(name)
+    command = (*prepare(workload, disk).command, *arguments)
 
     def stopped() -> int:
         return int(re.findall(r"nr_throttled (\d+)", counted("cpu", "cpu.stat"))[0])

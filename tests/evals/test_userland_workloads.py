@@ -159,3 +159,74 @@ def test_cold_and_contended_reads_from_the_disk_after_an_eviction_and_only_then(
     )
     assert cold * 512 >= 0.9 * INPUT_BYTES
     assert max(warm, again) * 512 < 0.1 * INPUT_BYTES
+
+
+def test_a_connection_that_finds_the_queue_full_is_asked_for_again_after_a_second(tmp_path: Path) -> None:
+    assert launch(*ready("accept-queue", tmp_path), "200").time_ms > 1000
+
+
+def test_sleeps_are_as_late_as_their_slack_and_who_gives_one_keeps_it(tmp_path: Path) -> None:
+    argv = ready("timer-slack", tmp_path)
+    exact = [
+        sys.executable,
+        "-c",
+        "import ctypes, os, sys; ctypes.CDLL(None).prctl(29, 1); os.execv(sys.argv[1], sys.argv[1:])",
+    ]
+    late, kept = (min(launch(*words, *argv, "3000").time_ms for _ in range(3)) for words in ([], exact))
+    assert late > 60 * 1.5 > kept / 2
+
+
+def test_a_small_block_above_them_keeps_blocks_from_being_given_back(tmp_path: Path) -> None:
+    argv = ready("malloc-trim", tmp_path)
+    last, first, kept = launch(*argv, "last"), launch(*argv, "first"), launch(*argv, "first", **KEPT)
+    assert first.usage.ru_minflt - last.usage.ru_minflt > 300 * 6 * 16 - FAULTS  # malloc keeps two of the eight
+    assert abs(kept.usage.ru_minflt - last.usage.ru_minflt) < FAULTS
+
+
+def test_temporary_files_reach_the_disk_only_where_they_lie_on_it(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    argv = ready("temporary-files", disk)
+    monkeypatch.chdir(disk)
+    here, memory = (launch(*argv, where).usage.ru_oublock for where in ("here", "memory"))
+    assert here - memory >= 30 * 4096 // 512
+
+
+def test_a_locked_database_is_asked_again_and_waited_for(tmp_path: Path) -> None:
+    argv = ready("database-busy", tmp_path)
+    free, held = launch(*argv, "0"), launch(*argv, "300")
+    assert held.time_ms > 250
+    assert held.usage.ru_nvcsw - free.usage.ru_nvcsw >= 5
+
+
+def test_huge_pages_are_cleared_in_as_few_faults(tmp_path: Path) -> None:
+    argv = ready("huge-page-clearing", tmp_path)
+    small, huge = launch(*argv, "small").usage, launch(*argv, "huge").usage
+    assert abs(huge.ru_minflt - small.ru_minflt) < FAULTS
+    assert huge.ru_stime > small.ru_stime
+
+
+def test_the_collector_looks_at_nothing_that_is_frozen(tmp_path: Path) -> None:
+    argv = ready("collector-phase", tmp_path)
+    drawn = [launch(*argv).time_ms for _ in range(12)]
+    assert max(drawn) > 1.5 * min(launch(*argv, "frozen").time_ms for _ in range(3))
+
+
+def test_a_silent_signal_takes_longer_or_as_long(tmp_path: Path) -> None:
+    """How much is up to the processor."""
+    argv = ready("denormals", tmp_path)
+    silent, loud = (min(launch(*argv, signal).time_ms for _ in range(5)) for signal in ("silent", "loud"))
+    assert silent > 0.8 * loud
+
+
+def test_a_periodic_neighbour_is_met_by_a_run_that_lasts(tmp_path: Path) -> None:
+    argv = ready("periodic-neighbour", tmp_path)
+    waited = [launch(*argv, "loud").waited_ns for _ in range(6)]
+    if not max(waited):
+        pytest.skip("this kernel shows no /proc/PID/schedstat")
+    assert max(waited) > 2_000_000
+
+
+def test_lines_are_handed_over_one_by_one_or_in_pieces(tmp_path: Path) -> None:
+    argv = ready("log-lines", tmp_path)
+    pieces, lines = launch(*argv, "pieces"), launch(*argv, "lines")
+    assert lines.time_ms > 300 * 0.06
+    assert lines.usage.ru_nvcsw - pieces.usage.ru_nvcsw > 150

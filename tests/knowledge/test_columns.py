@@ -8,7 +8,7 @@ import pytest
 
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import KnownFactor
-from vgo_agent.knowledge.states import KnownState
+from vgo_agent.knowledge.terms import KnownState
 from vgo_agent.layers.loader import load_layers
 from vgo_agent.layers.schema import Column
 

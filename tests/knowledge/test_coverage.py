@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from vgo_agent.knowledge.loader import load
-from vgo_agent.knowledge.named import meant
+from vgo_agent.knowledge.passages import meant
 from vgo_agent.knowledge.schema import KnownFactor, Mitigation
 from vgo_agent.knowledge.time_states import WHOLES
 

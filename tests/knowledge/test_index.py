@@ -24,7 +24,7 @@ SYMPTOMS = {
     "packets from the network interrupt my computation": "softirq_network",
     "python set iteration order changes the amount of work": "hash_seed",
     "clock speed drops when the chip gets hot": "cpu_frequency",
-    "fsync takes a varying time": "io_wait",
+    "fsync takes a varying time": "synchronous_writes",
     "threads wait at the OpenMP barrier, more threads than cores": "thread_oversubscription",
     "sleep returns later than asked": "timer_latency",
     "memory on the other socket": "numa_remote",

@@ -20,7 +20,7 @@ def test_the_terms_of_a_report_are_there() -> None:
 @pytest.mark.parametrize(
     ("text", "cure"),
     [
-        ("- [", "Correct that line"),
+        ("- [", "mend the YAML there"),
         ("- {key: a, names: [b]}", "text: is missing; add it"),
         ("- {key: a, names: [b], text: c., other: d}", "not a known key"),
         ("- {key: a, names: [], text: It means this.}", "has no name"),

@@ -24,14 +24,14 @@ def test_the_words_of_a_factor_are_searched_and_not_shown(copied: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "cure"),
     [
-        ("no_such_entry: [words]", "Correct the key"),
-        ("page_faults: words", "list of texts"),
-        ("page_faults: [", "Restore the file"),
-        ("page_faults: []", "list of texts"),
-        ("page_faults: [' ']", "list of texts"),
-        ("- page_faults", "list of texts"),
-        ("page_faults: [words, words]", "line 1: page_faults says twice"),
-        ("page_faults: [one]\npage_faults: [two]", "line 2: page_faults stands in line 1"),
+        ("no_such_entry: [words]", "correct the key"),
+        ("page_faults: words", "page_faults: is no list; write one"),
+        ("page_faults: [", "mend the YAML there"),
+        ("page_faults: []", "page_faults: has too few entries; give at least 1"),
+        ("page_faults: [' ']", "page_faults.0: is too short"),
+        ("- page_faults", "is no mapping; write `key: value` lines"),
+        ("page_faults: [words, words]", "line 1: page_faults: says twice: words; keep one"),
+        ("page_faults: [one]\npage_faults: [two]", "line 2: page_faults: the key stands twice; keep one"),
     ],
 )
 def test_a_broken_file_is_refused_with_the_cure(copied: Path, text: str, cure: str) -> None:
@@ -44,7 +44,7 @@ def test_the_check_names_the_line_of_an_unknown_key(copied: Path) -> None:
     assert check(copied) == []
     (copied / "wording.yaml").write_text("page_faults: [words]\nno_such_entry: [words]\n")
     (problem,) = check(copied)
-    assert "wording.yaml, line 2: no_such_entry is neither" in problem
+    assert "wording.yaml, line 2: no_such_entry: is neither" in problem
 
 
 def test_every_entry_has_words_of_users_and_each_is_searched_by_itself() -> None:

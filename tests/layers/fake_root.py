@@ -1,7 +1,7 @@
 """A machine that is not this one: /proc and /sys of two packages, four CPUs, their clocks, sensors and counters.
 
     fake = FakeRoot(tmp_path)
-    probe = open_probe(load_layer("frequency"), fake.root)
+    probe = open_probe(find_layer("frequency"), fake.root)
     fake.clock(1800)
 
 A file is rewritten in place, as the kernel's are, so that what holds it open reads the new text.

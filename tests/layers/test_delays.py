@@ -234,7 +234,7 @@ def record(version, pid, parent, tgid, life_us=2**40, **delays):
     if version >= taskstats.TGID_SINCE:
         struct.pack_into("=I", raw, taskstats.TGID, tgid)
     for name, pair in delays.items():
-        struct.pack_into("=QQ", raw, taskstats.KINDS[name].offset, *pair)
+        struct.pack_into("=QQ", raw, taskstats.KINDS[name][1], *pair)
     return bytes(raw)
 
 
@@ -250,7 +250,7 @@ def message(*records):
 @fast
 @given(st.integers(1, 17).filter(lambda version: version != 15), st.integers(0, 2**40), st.integers(0, 2**40))
 def test_a_record_of_any_version_gives_what_it_has_and_nothing_else(version, count, spent):
-    delays = {name: (count, spent) for name, kind in taskstats.KINDS.items() if kind.since <= version}
+    delays = {name: (count, spent) for name, (since, _) in taskstats.KINDS.items() if since <= version}
     tasks = list(taskstats.tasks_of(message(record(version, 7, 1, 7, **delays))))
     assert [(task.pid, task.tgid, task.parent) for task in tasks] == [(7, 7, 1)]
     values = taskstats.totals(tasks)

@@ -7,11 +7,10 @@ import subprocess
 
 import pytest
 
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
-from vgo_agent.layers.probes.elf_symbols import SPINNING, UNNAMED, function_at, functions
+from vgo_agent.layers.probes.elf_symbols import SPINNING, UNNAMED, function_at, functions, source_name
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.symbol_names import source_name
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -108,7 +107,7 @@ def test_a_function_of_cpp_is_named_and_counted_by_the_name_that_it_has_in_its_s
     subprocess.run(["g++", "-O1", "-o", program, source], check=True)
     (at,) = [one for one in functions(program) if one.name == "_ZN4work4Loop5spinsEi"]
     assert function_at(program, at.start) == "work::Loop::spins"
-    probe = open_probe(load_layer(f"calls:function=work::Loop::spins,binary={program}"))
+    probe = open_probe(find_layer(f"calls:function=work::Loop::spins,binary={program}"))
     try:
         if why := next(iter(probe.absent().values()), ""):
             pytest.skip(why)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes import perf_open
 from vgo_agent.layers.probes.frequency import Effective
 from vgo_agent.layers.probes.sysfs import SysfsFiles, number
@@ -19,7 +19,7 @@ from vgo_agent.tools.execution.spawn import Spawner
 
 from .fake_root import CPU, CPUS
 
-LAYER = load_layer("frequency")
+LAYER = find_layer("frequency")
 POLICY = f"{CPU}/cpufreq/policy{{}}/scaling_cur_freq"
 
 
@@ -268,7 +268,7 @@ def test_closing_gives_every_file_and_thread_back(fake):
     perf_open.thread()  # stays for as long as the process does
     # The kernel may list a thread for a moment after it was joined, so Python's own list is asked.
     before = sorted(os.listdir("/proc/self/fd")), threading.enumerate()
-    for layer in (LAYER, load_layer("thermal")):
+    for layer in (LAYER, find_layer("thermal")):
         probe = open_probe(layer, fake.root)
         assert len(os.listdir("/proc/self/fd")) > len(before[0])
         assert len(threading.enumerate()) > len(before[1])

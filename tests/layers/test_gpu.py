@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -68,11 +68,11 @@ BUSY = CALM | {
 }
 PROGRAM = """
 import json, sys
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 asked = json.loads(sys.argv[1])
-layer = load_layer("gpu")
+layer = find_layer("gpu")
 assert "pynvml" not in sys.modules
 probe = open_probe(layer.model_copy(update={"parameters": layer.parameters | asked["parameters"]}))
 said = []
@@ -188,7 +188,7 @@ def test_what_a_gpu_does_not_support_is_absent_with_the_reason_and_the_rest_is_t
 
 def test_what_is_declared_is_what_is_given_or_absent(gpus):
     (said,) = gpus({"calm": [CALM]}, ["true"])
-    declared = {column.name for column in load_layer("gpu").columns}
+    declared = {column.name for column in find_layer("gpu").columns}
     given = {name.replace("gpu.0.", "gpu.*.") for name in said["seen"]}
     assert given <= declared
     assert declared - given == set(said["absent"])
@@ -282,7 +282,7 @@ def test_pcie_rates_are_off_unless_asked_for(gpus):
 def test_a_driver_that_does_not_answer_makes_every_column_absent(gpus, library, cards, reason):
     (said,) = gpus({"state": cards}, ["true"], library=library)
     assert said["seen"] == {}
-    assert set(said["absent"]) == {column.name for column in load_layer("gpu").columns}
+    assert set(said["absent"]) == {column.name for column in find_layer("gpu").columns}
     assert all(reason in one for one in said["absent"].values())
 
 
@@ -298,7 +298,7 @@ def test_a_gpu_of_amd_is_read_from_sys_into_the_same_columns(tmp_path):
         "hwmon/hwmon4/power1_average": "150000000",
     }.items():
         (device / name).write_text(f"{said}\n")
-    probe = open_probe(load_layer("gpu"), tmp_path)
+    probe = open_probe(find_layer("gpu"), tmp_path)
     try:
         with Spawner() as spawner:
             seen = spawner.run(Launch(("/bin/true",)), [probe]).counters

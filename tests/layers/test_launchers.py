@@ -17,7 +17,7 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.launcher import Launcher, find_launcher, line, open_launcher
 from vgo_agent.layers.loader import find_layer, load_launchers
 from vgo_agent.layers.probes.base import SpawnCommand
-from vgo_agent.layers.trust import trust
+from vgo_agent.layers.reading import trust
 from vgo_agent.tools.layers_here import LayerStatus, here
 
 from .sshd import free_port, ssh_server

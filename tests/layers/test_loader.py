@@ -11,7 +11,6 @@ from vgo_agent.layers.loader import (
     check,
     find_layer,
     load_launchers,
-    load_layer,
     load_layers,
     open_probe,
     split,
@@ -63,8 +62,8 @@ def test_the_layers_that_ship_have_no_problem():
 
 
 def test_a_layer_is_loaded_by_its_key(folder):
-    assert [column.name for column in load_layer("small", folder).columns] == ["vm.pgfault", "on_cpu_ms"]
-    assert load_layers(folder) == {"small": load_layer("small", folder)}
+    assert [column.name for column in find_layer("small", folder).columns] == ["vm.pgfault", "on_cpu_ms"]
+    assert load_layers(folder) == {"small": find_layer("small", folder)}
     assert check(folder) == []
 
 
@@ -173,7 +172,7 @@ def test_a_spec_is_taken_apart_into_what_it_was_made_of(given_):
 def test_a_broken_file_is_named_with_the_line(folder, old, new, line, what):
     (folder / "small.yaml").write_text(GOOD.replace(old, new, 1))
     with pytest.raises(VgoError) as refused:
-        load_layer("small", folder)
+        find_layer("small", folder)
     assert f"{folder}/small.yaml, line {line}:" in str(refused.value)
     assert what in str(refused.value)
     assert str(refused.value) in check(folder)
@@ -228,7 +227,7 @@ def test_an_unknown_probe_is_a_problem_and_cannot_be_opened(folder):
     (problem,) = check(folder)
     assert "small.yaml: probe: names no built-in probe (oracle)" in problem
     with pytest.raises(VgoError, match="oracle"):
-        open_probe(load_layer("small", folder))
+        open_probe(find_layer("small", folder))
 
 
 def test_launchers_and_metric_layers_lie_apart(folder):

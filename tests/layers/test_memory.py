@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes import running
+from vgo_agent.layers.probes import process
 from vgo_agent.layers.probes.memory import free_blocks, levels, pages
 from vgo_agent.tools.execution.launch import Launch
 
@@ -39,7 +39,7 @@ blocks = st.lists(st.integers(0, 10**6), min_size=1, max_size=11)
 def run(spawner, monkeypatch):
     """Run Python under the layer, seen often, and return the cells of the layer and what is absent."""
     # On a busy machine a look costs so much that it would rest until the program has ended.
-    monkeypatch.setattr(running, "REST", 0)
+    monkeypatch.setattr(process, "REST", 0)
 
     def once(code, spec="memory:interval_ms=4", root=Path("/")):
         probe = open_probe(find_layer(spec), root)

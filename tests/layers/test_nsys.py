@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -68,7 +68,7 @@ def probe():
     opened = []
 
     def make():
-        opened.append(open_probe(load_layer("nsys")))
+        opened.append(open_probe(find_layer("nsys")))
         return opened[-1]
 
     yield make
@@ -147,5 +147,5 @@ def test_without_nsys_the_program_runs_bare_and_every_column_is_absent_with_the_
     opened = probe()
     command = SpawnCommand(("/bin/true",), {})
     assert opened.wrap(command) is command
-    assert set(opened.absent()) == {column.name for column in load_layer("nsys").columns}
+    assert set(opened.absent()) == {column.name for column in find_layer("nsys").columns}
     assert all("nsys is not installed: install nsight-systems" in reason for reason in opened.absent().values())

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.numa import MemoryPlacement, NumaProbe, places
-from vgo_agent.layers.probes.running import FEWEST
+from vgo_agent.layers.probes.memory import MemoryPlacement, NumaProbe, places
+from vgo_agent.layers.probes.process import FEWEST_READINGS
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -107,7 +107,7 @@ def test_a_program_on_another_node_than_its_memory_is_seen(opened, tmp_path, mon
 
     def counted(probe: NumaProbe, pid: int) -> MemoryPlacement | None:
         looks.append((tmp_path / "touched").exists())
-        if sum(looks) > FEWEST:  # those before have been kept
+        if sum(looks) > FEWEST_READINGS:  # those before have been kept
             (tmp_path / "seen").touch()
         return look(probe, pid)
 

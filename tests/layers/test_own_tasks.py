@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes import perf_ring
-from vgo_agent.layers.probes.own_tasks import STATES, OwnTasks, beside, common, merged
+from vgo_agent.layers.probes.opened import overlap
+from vgo_agent.layers.probes.own_tasks import STATES, OwnTasks, beside
 from vgo_agent.layers.probes.perf_ring import RingLoad
 from vgo_agent.layers.probes.sched_events import Fork, SchedTrace, Switch, SwitchedIn
 from vgo_agent.tools.execution.launch import Launch
@@ -33,7 +34,7 @@ DROPPED = """
 import ctypes, json, os, struct, sys
 from pathlib import Path
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.ladder import ladder
+from vgo_agent.layers.probes.ledger import ladder
 from vgo_agent.layers.probes.perf_open import PERF_EVENT_OPEN
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -99,7 +100,7 @@ def test_without_root_the_states_of_a_run_add_up_to_it_and_the_layer_says_what_i
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
 def test_who_may_count_and_not_mount_hears_of_tracefs_and_not_of_a_right_that_is_there():
-    told = "from pathlib import Path; from vgo_agent.layers.probes.ladder import ladder; print([*ladder(Path('/'))][1])"
+    told = "from pathlib import Path; from vgo_agent.layers.probes.ledger import ladder; print([*ladder(Path('/'))][1])"
     loser = ("setpriv", "--bounding-set", "-sys_admin", sys.executable, "-c", told)
     done = subprocess.run(loser, capture_output=True, text=True, check=True)
     if not Path("/sys/kernel/tracing/events").is_dir():
@@ -217,11 +218,9 @@ def test_while_the_first_thread_is_blocked_the_others_run_or_are_ready():
 
 @given(st.randoms(use_true_random=False), st.integers(0, 8), st.integers(0, 8))
 def test_what_spans_have_in_common_is_what_each_instant_says(chance: random.Random, some, others):
-    def drawn(count: int) -> list[tuple[int, int]]:
-        starts = [chance.randrange(60) for _ in range(count)]
-        return merged((start, start + 1 + chance.randrange(15)) for start in starts)
-
-    one, other = drawn(some), drawn(others)
+    starts = [chance.randrange(60) for _ in range(some)]
+    one = [(start, start + 1 + chance.randrange(15)) for start in starts]
+    ends = sorted(chance.sample(range(75), 2 * others))
+    other = list(zip(ends[::2], ends[1::2], strict=True))
     instants = [{at for span in spans for at in range(*span)} for spans in (one, other)]
-    assert common(one, other) == len(instants[0] & instants[1])
-    assert all(a[1] < b[0] for a, b in zip(one, one[1:], strict=False))
+    assert overlap(one, other) == len(instants[0] & instants[1])

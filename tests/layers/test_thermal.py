@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.layers.loader import load_layer
+from vgo_agent.layers.loader import find_layer
 from vgo_agent.layers.probes.thermal import used_uj
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
 from .fake_root import CPU, CPUS, ENERGY_RANGE_UJ, PACKAGE
 
-LAYER = load_layer("thermal")
+LAYER = find_layer("thermal")
 RARE = {"interval_ms": 1_000_000}
 """So that a run has but the samples at its start and at its end."""
 

@@ -7,8 +7,8 @@ import pytest
 from vgo_agent import layers
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import find_layer
+from vgo_agent.layers.reading import commands, store, trust
 from vgo_agent.layers.sharp import files_of
-from vgo_agent.layers.trust import commands, store, trust
 
 WRAPPER = """\
 key: mine

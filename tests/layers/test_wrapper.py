@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
-from vgo_agent.layers.reading import read_layer
+from vgo_agent.layers.reading import read_layer, trust
 from vgo_agent.layers.schema import Layer
-from vgo_agent.layers.trust import trust
 from vgo_agent.layers.wrapper import own_folder
 from vgo_agent.tools.execution.bench import Bench
-from vgo_agent.tools.execution.judge import judge
 from vgo_agent.tools.execution.launch import Launch, Run
+from vgo_agent.tools.execution.outcomes import judge
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.mitigation.owned_folder import stale_folders
 from vgo_agent.tools.subject import Subject

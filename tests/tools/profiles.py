@@ -11,12 +11,11 @@ import numpy as np
 
 from vgo_agent.knowledge.loader import Knowledge
 from vgo_agent.layers.schema import Column, Layer
-from vgo_agent.tools.base import Result
 from vgo_agent.tools.case import Case
 from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.ranking import RankResult
-from vgo_agent.tools.record import Finished, Record
+from vgo_agent.tools.record import Finished, Record, Result
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.results import MeasureResult, ProfileResult
 from vgo_agent.tools.run_table import artefacts

@@ -3,16 +3,19 @@
 import dataclasses
 from functools import cache
 
+import numpy as np
 import pytest
 
 from vgo_agent.agent.report.ledger import headline as ledger_headline
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.tools.case import Case
-from vgo_agent.tools.conclude import concluded
 from vgo_agent.tools.findings import Findings
-from vgo_agent.tools.look_up import LookUpArguments, run, uncounted
+from vgo_agent.tools.ledger.causes import LedgerCause
+from vgo_agent.tools.ledger.recognise import PartSeen, recognised
 from vgo_agent.tools.results import LookUpResult
+from vgo_agent.tools.steps.conclude import concluded
+from vgo_agent.tools.steps.look_up import LookUpArguments, run, uncounted
 from vgo_agent.tools.verdict import Diagnosis, Explained, Found, Located, to_json
 from vgo_agent.tools.verdict_words import headline
 
@@ -24,10 +27,10 @@ usual, bare = cache(mitigated), cache(unmitigated)
 """What nobody changes is made once."""
 
 
-def ranked(made=None, **more_ms):
-    """The case after a ranking with a ledger of runs that are slow by so much in each state."""
+def ranked(made=None, causes=(), **more_ms):
+    """The case after a ranking with a ledger of runs that are slow by so much in each state, made of `causes`."""
     made = made or usual()
-    told = ledger(**more_ms).model_dump(mode="json")
+    told = ledger(**more_ms).model_copy(update={"causes": causes}).model_dump(mode="json")
     calls = [
         dataclasses.replace(call, result={**(call.result or {}), "ledger": told})
         if call.tool == "rank_factors"
@@ -116,11 +119,37 @@ def test_a_state_whose_milliseconds_are_known_comes_before_a_factor_of_which_the
 
 
 @pytest.mark.parametrize("taken", ["stolen", "queue_others"])
-def test_what_others_take_is_taken_out_where_it_is_most_of_the_spread(taken):
+def test_what_others_take_is_taken_out_where_it_matters(taken):
     found = ledger(**{taken: 30.0, "sleep": 1.0})
-    assert found.net is not None and found.material[0].state == taken and found.net.material[0].state == "sleep"
+    assert found.net is not None and found.net.material[0].state == "sleep"
+    # The host comes last, since nothing on this machine changes it.
+    assert [one.state for one in found.material] == (["sleep", taken] if taken == "stolen" else [taken, "sleep"])
     assert "Without what others took of the CPUs they take 0.99" in ledger_headline(found)
-    assert ledger(sleep=30.0, **{taken: 5.0}).net is None
+    assert ledger(sleep=30.0, **{taken: 1.0}).net is None
+
+
+def test_what_can_be_changed_here_is_named_before_what_the_host_takes():
+    case = ranked(stolen=30.0, sleep=5.0)
+    assert [one.state for one in parts(case) if isinstance(one, Located)] == ["sleep", "stolen"]
+
+
+@pytest.mark.parametrize("made", [bare, cache(invisible)], ids=["located", "not visible"])
+@pytest.mark.parametrize("who", ["vgo-agent (this one)", "make"])
+def test_what_our_own_looking_takes_is_no_finding_about_the_program(made, who):
+    known = [KNOWN.factors["profiling_tools"]]
+    words, slow = f"behind {who}", np.arange(60) % 2 == 0
+    seen = recognised(PartSeen("queue_others", f" < {words}", np.full(60, 4.0), np.ones(60), (), slow), known)
+    share = (
+        ledger(sleep=30.0, queue_others=10.0)
+        .shares.state("queue_others")
+        .model_dump(include={"gap_ms", "gap_interval", "share", "share_interval"})
+    )
+    counts = {"episodes_slow": 1.0, "episodes_fast": 1.0, "each_slow_ms": 4.0, "each_fast_ms": 4.0, "timer": ""}
+    cause = LedgerCause(state="queue_others", what=words, via="", recognised=seen, **share, **counts)
+    told = to_json(concluded(ranked(made(), causes=(cause,), sleep=30.0, queue_others=10.0)))["cause"]
+    parts = told["held"] if told["kind"] == "not visible" else told["parts"]
+    places = {place["state"] for part in parts for place in part.get("held", (part,) if "state" in part else ())}
+    assert places == ({"sleep"} if "this one" in who else {"sleep", "queue_others"})
 
 
 def test_of_steady_runs_nothing_is_claimed():

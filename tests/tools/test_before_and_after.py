@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.base import ToolError
 from vgo_agent.tools.case import Case
-from vgo_agent.tools.execution.samples import spread
+from vgo_agent.tools.execution.outcomes import spread
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.record import Finished, Record
+from vgo_agent.tools.record import Finished, Record, ToolError
 from vgo_agent.tools.results import LookUpResult, ProfileResult
 from vgo_agent.tools.row import BASELINE, Row
 from vgo_agent.tools.run_table import artefacts
@@ -79,9 +78,25 @@ def test_level_3_shows_every_column_that_a_pattern_stands_for_and_by_how_much_it
     moved = {one.column: one for one in compared(case(call, store=store), "c002").moved}
     assert moved.keys() == {"disk.sda.read_wait_ms", "disk.sdb.read_wait_ms"}
     assert (moved["disk.sda.read_wait_ms"].baseline, moved["disk.sda.read_wait_ms"].mitigated) == (8.0, 2.0)
-    assert moved["disk.sda.read_wait_ms"].words == "fell by 75 % [75 %, 75 %]" and moved["disk.sda.read_wait_ms"].fell
+    assert (
+        moved["disk.sda.read_wait_ms"].words == "fell by 75 % (no interval: alike in all runs)"
+        and moved["disk.sda.read_wait_ms"].fell
+    )
     sdb = moved["disk.sdb.read_wait_ms"]
-    assert re.fullmatch(r"fell by 0.131 % \[.*\], which is not shown to be 5 % or more", sdb.words) and not sdb.fell
+    assert re.fullmatch(r"fell by 0.131 % \(.*\), which is not shown to be 5 % or more", sdb.words) and not sdb.fell
+
+
+def test_the_place_of_a_sample_in_its_run_is_never_said_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vgo_agent.tools.steps.compare.telling", lambda *_: ("program.*",))
+    rows, store = list[Row](), Kept()
+    for at in range(24):
+        arm = (BASELINE, "disk_scheduler_none")[at % 2]
+        values = [{"ms": 100.0 + at % 5 + place, "queued": float(place + at % 3)} for place in range(3)]
+        rows += spread(row(len(rows), arm, 0.0, at // 2), values, "ms", at)
+    result = {"mitigation": "disk_scheduler_none", "batch": 1, "pairs": 12, "failed": 0, "spent_s": 1.0, "summary": ""}
+    result |= {"checks": [], "in_force": True, "told": [], "command": ""}
+    call = Finished("c002", "apply_mitigation", {}, result, store.put("c002", artefacts(rows, {})))
+    assert [one.column for one in compared(case(call, store=store), "c002").moved] == ["program.queued"]
 
 
 def samples(condition: str, runs: int, each: int, warm_up: int, seed: int) -> list[Row]:

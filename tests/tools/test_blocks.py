@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from vgo_agent.agent.legal import legal
-from vgo_agent.tools.base import ToolError
+from vgo_agent.tools.case import Slot
 from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.profiled import companions
+from vgo_agent.tools.record import ToolError
 from vgo_agent.tools.results import ConcludeResult
-from vgo_agent.tools.situation import Slot
 from vgo_agent.tools.verdict import title
 from vgo_agent.tools.verdict_words import headline
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vgo_agent import evals
-from vgo_agent.tools.claim import Arms, Claim, Names, TooFew, claim, claims, sentence
+from vgo_agent.tools.claim import Arms, Claim, Names, TooFew, claim, claims, ratio_of, sentence
 from vgo_agent.tools.statistics.ratio_test import EXCHANGES, FEWEST
 from vgo_agent.tools.statistics.values import LARGEST, number
 
@@ -179,6 +179,15 @@ def test_an_arm_that_does_not_vary_leaves_an_end_open():
     assert none == TooFew(units=(20, 20), why="neither arm varies at all")
 
 
+@pytest.mark.parametrize("measure", ["spread", "sd", "cv", "mean"])
+def test_rare_runs_far_off_in_both_arms_make_no_difference(measure):
+    chance, draws = np.random.default_rng(5), 60
+    arms = [100 + chance.normal(0, 10, (2, 40)) + 1000 * (chance.random((2, 40)) < 0.01) for _ in range(draws)]
+    found = [claim(Arms(*pair), measure, seed=1) for pair in arms]
+    differ = sum(isinstance(one, Claim) and one.direction in ("less", "more") for one in found)
+    assert differ <= 9  # of 60 at 5 %, more would come in 2 of 1,000 times
+
+
 @pytest.mark.parametrize("measure", ["spread", "sd", "cv"])
 @pytest.mark.parametrize("value", [0.1, 3.0])  # of many tenths the mean is not one, by rounding
 def test_two_outliers_beside_an_arm_that_does_not_vary_are_undecided_by_every_measure(measure, value):
@@ -241,7 +250,8 @@ def test_a_sentence_says_what_the_interval_says_and_quotes_it(arms, measure, low
     assert said.startswith(f"after is {bad} than before: ") == (found.direction == "more")
     assert said.startswith("There is no difference that matters") == (found.direction == "equivalent")
     assert said.startswith("It is undecided whether after is ") == (found.direction == "undecided")
-    assert f"[{found.low:.3g}, " in said and "80 %" in said
+    alike = found.ratio is not None and found.low == pytest.approx(found.high, rel=1e-9)
+    assert ("(no interval: alike in all runs)" if alike else f"[{found.low:.3g}, ") in said and "80 %" in said
 
 
 def test_a_family_decides_as_holm_does():
@@ -307,3 +317,10 @@ def test_an_end_of_an_interval_is_held_against_1_in_one_module():
     sources = (path for room in ("agent", "tools", "evals") for path in (root / room).rglob("*.py"))
     found = {path.relative_to(root).as_posix() for path in sources if DECIDED.search(path.read_text())}
     assert found == {"tools/statistics/ratio_test.py"}
+
+
+def test_a_cv_of_outcomes_whose_mean_is_0_is_refused_in_words() -> None:
+    flat = np.tile((-1.0, 1.0), 10)
+    found = claim(Arms(flat, flat + 1), "cv")
+    assert isinstance(found, TooFew) and "not 0" in found.why
+    assert ratio_of(Arms(flat, flat + 1), "cv") is None and ratio_of(Arms(flat, 2 * flat), "sd") == pytest.approx(2)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.tools.group_facts import demand
+from vgo_agent.tools.machine import demand
 
 Cells = dict[str, Any]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.claim import Claim, TooFew
 from vgo_agent.tools.distortion import distortion, gap_of, only_in, other_behaviour, with_their_parts
-from vgo_agent.tools.execution.said import SAID, without_numbers
+from vgo_agent.tools.execution.capture import SAID, without_numbers
 
 from ..examples import examples
 

@@ -9,8 +9,7 @@ import pytest
 
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Case
-from vgo_agent.tools.group_facts import autogrouped, limited
-from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.machine import Machine, autogrouped, limited
 from vgo_agent.tools.record import Record
 from vgo_agent.tools.results import LookUpResult
 from vgo_agent.tools.steps.look_up import LookUpTool

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from vgo_agent.layers.loader import load_layer
+from vgo_agent.layers.loader import find_layer
 from vgo_agent.tools.hosts import hosts_of
 from vgo_agent.tools.row import Row
 
 from .conftest import Draws
 from .levels import most
 
-LAYERS = {"cgroup": load_layer("cgroup")}
+LAYERS = {"cgroup": find_layer("cgroup")}
 
 
 def rows_of(seed: int, slow: float = 1.0, hosts: int = 4, runs: int = 20, throttled: bool = True) -> list[Row]:

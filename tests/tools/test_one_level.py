@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vgo_agent.tools.one_level import host_levels, on_one_level
+from vgo_agent.tools.hosts import host_levels, on_one_level
 from vgo_agent.tools.row import Row
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Case
-from vgo_agent.tools.look_up import LookUpArguments, run
 from vgo_agent.tools.record import Record
 from vgo_agent.tools.results import LookUpResult
+from vgo_agent.tools.steps.look_up import LookUpArguments, run
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.bench import Bench
-from vgo_agent.tools.execution.expected import Expected
+from vgo_agent.tools.execution.expected import Expected, Seen, broke
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.screen import Seen, broke
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.failures import broken_by, failures_of
 from vgo_agent.tools.machine import Machine

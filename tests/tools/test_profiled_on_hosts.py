@@ -5,7 +5,7 @@ import pytest
 
 from vgo_agent.layers.schema import Layer
 from vgo_agent.tools.findings import Findings
-from vgo_agent.tools.many import FLEET
+from vgo_agent.tools.hosts import FLEET
 from vgo_agent.tools.profiled import profiled
 from vgo_agent.tools.results import LabelResult
 

@@ -48,7 +48,9 @@ def test_where_cells_differ_to_both_sides_alike_few_samples_claim_anything(count
 def test_few_cells_are_not_taken_together_and_those_without_runs_are_told() -> None:
     short = Arms(np.arange(5.0), np.arange(5.0))
     found = stratified({**cells(1, 5, 0.5), "short": short})
-    assert found.together == TooFew(units=(5, 5), why="5 cells have a ratio, and all of them need 6")
+    assert found.together == TooFew(
+        units=(5, 5), why="only 5 cells have a ratio, and fewer than 6 could all fall on one side by luck"
+    )
     assert isinstance(found.cells["short"], TooFew)
 
 

@@ -69,6 +69,7 @@ PARTS: list[tuple[Found | Located, ...]] = [
     (ASLEEP,),
     (ASLEEP.model_copy(update={"recognised": RETRIED}),),
     (HOPS, ASLEEP),
+    (ASLEEP, HOPS),
     (ASLEEP.model_copy(update={"state": TimeState.SYSTEM, "why": "more calls of read, or longer ones"}),),
 ]
 CAUSE: list[Cause] = [
@@ -175,6 +176,18 @@ def test_a_list_of_names_tells_how_many_there_are(names: list[str]) -> None:
 @pytest.mark.parametrize("one", [Explained, NotVisible, NotSought], ids=lambda one: one.__name__)
 def test_the_page_says_of_each_cause_what_the_source_does(one: Any) -> None:
     assert f"| `cause {one.model_fields['kind'].default}` | {one.__doc__} |" in PAGE.read_text()
+
+
+def test_what_is_known_in_milliseconds_is_said_first() -> None:
+    said = [
+        headline(Diagnosis(cause=Explained(parts=parts), remedy=NotTried(why="x"), evidence=()))
+        for parts in ((ASLEEP, HOPS), (HOPS, ASLEEP))
+    ]
+    assert (
+        said[0].startswith("Slow runs spend more time asleep by a timer (45.5 ms")
+        and ", and go with CPU hops" in said[0]
+    )
+    assert said[1].startswith("The slow runs go with CPU hops")
 
 
 @pytest.mark.parametrize("one", [Confirmed, Observed, Refuted, Undecided, NotTried], ids=lambda one: one.__name__)

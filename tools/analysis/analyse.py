@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from ..recorded.draft import of_runs
-from ..recorded.recorded import Observations
-from ..statistics.association.clusters import Association, FactorAssociation
-from ..statistics.association.columns import Columns
+from ..recorded.kinds import kinds, numbered
+from ..recorded.recorded import Observations, RecordedRuns
+from ..statistics.association.columns import Association, Columns, FactorAssociation
 from ..statistics.association.factors import associate
 from ..statistics.association.tree import DecisionTree, fit_tree
 from ..statistics.labels.classes import Labelled, label, label_at
 from ..statistics.labels.cut_search import CutSearch, search_cut
-from ..statistics.ranks import auc_error
 from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import DistributionShape, describe
 from ..statistics.spread import log_sd_interval, summarise
-from ..statistics.values import FiniteResult, FloatArray
+from ..statistics.strata import Strata, strata
+from ..statistics.values import FiniteResult, FloatArray, auc_error
 from ..verdict import NOT_VISIBLE, UNUSABLE
 from .analysis import (
+    LEAST_RUNS,
     Analysis,
     AnalysisOptions,
     Finding,
@@ -39,6 +41,8 @@ from .analysis import (
 LEAST_LINK, LEAST_SHARE = 0.05, 0.01
 """Distance of an AUC from 0.5, and share of the variance between values of a setting, that matter."""
 POWER = 0.8
+PER_GROUP, MOST_PERMUTATIONS = 60, 20_000
+"""Draws for each group, so that the least p-value there is survives being multiplied by the number of groups."""
 
 
 @dataclass(frozen=True)
@@ -264,10 +268,6 @@ def _detectable(steps: PartialAnalysis, question: AnalysisOptions) -> float | No
     return min(0.5 + bar * error, 1.0)
 
 
-PER_GROUP, MOST_PERMUTATIONS = 60, 20_000
-"""Draws for each group, so that the least p-value there is survives being multiplied by the number of groups."""
-
-
 class GroupAnalysis(FiniteResult):
     """The runs that agree in the grouping columns."""
 
@@ -280,6 +280,8 @@ class Analyses(FiniteResult):
     """All groups, in the order of the table."""
 
     groups: tuple[GroupAnalysis, ...]
+    strata: Strata | None = None
+    """Columns that say what was run, and that explain most of the spread of the runs of a group."""
 
     @property
     def answered(self) -> bool:
@@ -288,14 +290,33 @@ class Analyses(FiniteResult):
 
 
 def analyse_groups(
-    parts: Sequence[tuple[Mapping[str, str | int | float | bool | None], Observations]], question: AnalysisOptions
+    parts: Sequence[tuple[Mapping[str, str | int | float | bool | None], Observations]],
+    question: AnalysisOptions,
+    recorded: RecordedRuns | None = None,
 ) -> Analyses:
-    """Analyse each; a cause in one of many groups must be convincing over all of them (Holm)."""
+    """Analyse each; a cause in one of many groups must be convincing over all of them (Holm).
+
+    With `recorded`, where they are from, say which kinds of runs they mix.
+    """
     enough = min(max(question.permutations, PER_GROUP * len(parts)), MOST_PERMUTATIONS)
     found = [analyse(design, replace(question, permutations=enough)) for _, design in parts]
     tested = [one for one in found if one.p_value is not None]
     adjusted = iter(holm([one.p_value for one in tested if one.p_value is not None]))
     ended = [concluded(one, None if one.p_value is None else next(adjusted), question) for one in found]
     return Analyses(
-        groups=tuple(GroupAnalysis(values=values, analysis=one) for (values, _), one in zip(parts, ended, strict=True))
+        groups=tuple(GroupAnalysis(values=values, analysis=one) for (values, _), one in zip(parts, ended, strict=True)),
+        strata=_strata(parts, recorded) if recorded else None,
     )
+
+
+def _strata(parts: Sequence[tuple[Mapping[str, Any], Observations]], recorded: RecordedRuns) -> Strata | None:
+    """Find columns of words, and settings, that tell kinds of runs apart; whole numbers may as well be counters."""
+    first, rows = parts[0][1], np.concatenate([design.rows for _, design in parts])
+    set_too = {name: "setting" for _, design in parts for name in design.settings if name in recorded.frame.columns}
+    told = replace(recorded, roles={**recorded.roles, **set_too})
+    names = kinds([told], first.outcome_name, parts[0][0].keys(), numbers=False)
+    codes = numbered([recorded.frame], names)
+    group = np.repeat(np.arange(len(parts)), [design.rows.size for _, design in parts])
+    outcome = np.concatenate([design.outcome for _, design in parts])
+    columns = {name: codes[name][rows] for name in names}
+    return strata(outcome, columns, np.zeros_like(group), [group], LEAST_RUNS)

@@ -11,20 +11,31 @@ import numpy as np
 
 from ..amount import amount
 from ..recorded.recorded import Observations
-from ..statistics.association.clusters import FactorAssociation
+from ..statistics.association.columns import FactorAssociation
 from ..statistics.association.interactions import Interaction
 from ..statistics.association.tree import DecisionTree
 from ..statistics.labels.classes import Classes
 from ..statistics.labels.cut_search import AUTOMATIC, CutRule, CutSearch
 from ..statistics.shape.describe import DistributionShape
 from ..statistics.spread import ArmSummary, summarise
-from ..statistics.values import FiniteResult, FloatArray, IntervalEstimate
+from ..statistics.values import LEAST_IN_CLASS, FiniteResult, FloatArray, IntervalEstimate
 from ..verdict import EXPLAINED, NOT_VISIBLE, STEADY, UNUSABLE, TitlePattern
 
 Evidence = Literal["association", "intervention", "intervention in blocks"]
 """intervention in blocks: varied on purpose, but one value after the other, so whatever else changed goes with it."""
 MIXED = 2.0
 """Standard deviations below the expected number of switches at which the order no longer counts as mixed."""
+LEAST_RUNS = 20
+"""Fewer say nothing about what goes with spread: a column that separates them perfectly is found by luck."""
+MOST_BESIDE = 3
+"""Factors named beside the first; all are listed."""
+SPELLS = 0.3
+"""Rank correlation of neighbours above which the number of runs says less than it seems."""
+LUCK = 0.1
+"""Balanced accuracy on unseen runs above blind guessing below which a tree tells a story and no more."""
+FEW_MAKE = 0.5
+"""Share of the variance that, made by few runs, is worth a word."""
+MOST_NAMED = 5
 
 
 def evidence(values: FloatArray, places: Sequence[int], setting: bool, ordered: bool) -> Evidence:
@@ -124,13 +135,6 @@ class AnalysisOptions:
     """Whether tree, importance and intervals are wanted beside the verdict."""
 
 
-LEAST_RUNS = 20
-"""Fewer say nothing about what goes with spread: a column that separates them perfectly is found by luck."""
-LEAST_IN_CLASS = 5
-MOST_BESIDE = 3
-"""Factors named beside the first; all are listed."""
-
-
 class EarlyVerdict(NamedTuple):
     """A verdict that is reached before columns are searched."""
 
@@ -219,15 +223,6 @@ def _nothing(found: Analysis, p: float, alpha: float) -> str:
     )
 
 
-SPELLS = 0.3
-"""Rank correlation of neighbours above which the number of runs says less than it seems."""
-LUCK = 0.1
-"""Balanced accuracy on unseen runs above blind guessing below which a tree tells a story and no more."""
-FEW_MAKE = 0.5
-"""Share of the variance that, made by few runs, is worth a word."""
-MOST_NAMED = 5
-
-
 def advice(found: Analysis, read: int) -> tuple[str, ...]:
     """Advise on one analysis; `read` counts the runs before warm-up was left out."""
     return tuple(words for source in (_of_order, _of_outcome, _of_search) for words in source(found, read))
@@ -239,6 +234,8 @@ def _of_order(found: Analysis, read: int) -> Iterator[str]:
         return
     if shape.warm_up:
         yield f"The first {shape.warm_up} of {read} runs differ from all later ones (warm-up) and were left out."
+    if found.verdict == STEADY:
+        return  # where the spread is too little to matter, so is what the order makes of it
     if shape.drift:
         yield (
             f"{found.outcome} drifts with the order of the runs, and whatever drifts too goes with it: "

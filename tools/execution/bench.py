@@ -13,7 +13,7 @@ from ...knowledge.actions import Apply
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ...layers.launcher import Launcher
-from ...layers.loader import load_layer, open_probe
+from ...layers.loader import find_layer, open_probe
 from ...layers.probes.base import Probe
 from ...layers.schema import Layer
 from ..machine import Machine
@@ -22,18 +22,14 @@ from ..mitigation.kernel_settings import in_force_already, resolve
 from ..mitigation.parameters import with_values
 from ..row import BASELINE
 from ..subject import Subject
-from .expected import FIRST_RUNS, NEVER, Deadline, Expected
-from .judge import RunOutcome, judge
+from .capture import SAID, PrintedLines
+from .expected import FIRST_RUNS, NEVER, Deadline, Expected, Proof, Seen, Watched, screened
 from .launch import Launch, Run
-from .progress import Listener, RunEnded, ignore
-from .row_log import RowLog
-from .said import SAID, PrintedLines
-from .samples import first_of_run, spread
-from .screen import Proof, Seen, Watched, screened
+from .outcomes import RunOutcome, first_of_run, judge, spread
+from .row_log import Listener, RowLog, RunEnded, ignore
 from .series import LOCAL, Change, Executor, PlannedRun, Series
 from .spawn import Spawner
-from .through import Through
-from .way import Way, Ways
+from .way import Through, Way, Ways
 
 MOST_FAILED = 0.5
 """More failed runs than this share, and what is left would be a different program."""
@@ -99,7 +95,7 @@ class Bench:
     def layer(self, spec: str) -> Layer:
         """Read a layer once a session."""
         if spec not in self._layers:
-            self._layers[spec] = load_layer(spec)
+            self._layers[spec] = find_layer(spec)
         return self._layers[spec]
 
     def know(self, layers: Mapping[str, Layer]) -> None:

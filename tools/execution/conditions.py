@@ -15,6 +15,7 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from .launch import REAL_TIME, SCHED_DEADLINE, Launch, RunGroup, Scheduler
+from .processes import ahead_of_all
 from .system_calls import (
     ADDR_NO_RANDOMIZE,
     IOPRIO_CLASS_SHIFT,
@@ -33,7 +34,6 @@ from .system_calls import (
     prctl,
     set_io_priority,
 )
-from .tree import ahead_of_all
 
 POLICY, AFFINITY, LIMIT = "scheduling policy", "CPU affinity", "limit of "
 SHARE_FREED_S = 0.25

@@ -1,13 +1,16 @@
-"""Until when measuring may go on, and how long one changed run may take."""
+"""Until when measuring may go on, how long a changed run may take, and how a change is screened before its pairs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
+from ..mitigation.verification import Check, Starts
+from .launch import Launch, OnStarted, Run
 
 TIMES, MORE_S = 5.0, 1.0
 """A run under anything changed ends after so many times the longest baseline run, and so many seconds more."""
@@ -23,6 +26,10 @@ RATES = 200
 """Rates of failing among which the worst is looked for."""
 MOST_SCREENED = 3
 """Runs of a new condition that are looked at before its first pair; one is enough where it ends well and in time."""
+LEAST_S = 0.05
+"""A run that is begun gets so much, whatever is left."""
+LEAST_SLOW = 2
+"""A single slow run may be bad luck."""
 
 
 class Expected(Frozen):
@@ -81,20 +88,12 @@ class Expected(Frozen):
         )
 
 
-LEAST_S = 0.05
-"""A run that is begun gets so much, whatever is left."""
-
-
-def _no_clock() -> float:
-    return 0.0
-
-
 @dataclass(frozen=True)
 class Deadline:
     """A budget in seconds and the clock that counts them."""
 
     budget_s: float = math.inf
-    elapsed_s: Callable[[], float] = _no_clock
+    elapsed_s: Callable[[], float] = lambda: 0.0
     """Seconds of the budget that are used."""
     kept_s: float = 0.0
     """Of the budget, for what comes after measuring."""
@@ -130,3 +129,87 @@ class Deadline:
 
 
 NEVER = Deadline()
+
+
+class Proof(NamedTuple):
+    """Whether a change is in force, and whether the program bears it."""
+
+    checks: tuple[Check, ...]
+    broke: str = ""
+    """What it did to the program, which refutes it; empty where nothing is wrong."""
+
+
+class Seen(NamedTuple):
+    """One run under the change."""
+
+    wall_s: float
+    failure: str
+    """In a few words; empty where it ended well."""
+    hung: bool = False
+
+
+@dataclass
+class Watched:
+    """Starts runs, and keeps those of one program: the proof's runs are looked at as well, so few are made in vain."""
+
+    starts: Starts
+    argv: tuple[str, ...]
+    capture: bool
+    seen: Callable[[Run], Seen]
+    runs: list[Seen] = field(default_factory=list)
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget of the runs is used up."""
+        return self.starts.over
+
+    def run(
+        self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
+    ) -> Run:
+        """Run once."""
+        ours = launch.argv == self.argv
+        run = self.starts.run(
+            launch, timeout_s=timeout_s, capture=capture or (ours and self.capture), on_started=on_started
+        )
+        if ours:
+            self.runs.append(self.seen(run))
+        return run
+
+
+def broke(runs: Sequence[Seen], expected: Expected) -> str | None:
+    """Say what is wrong with runs under a change; empty: nothing, None: that takes another run to tell."""
+    if not runs:
+        return None
+    failures = [run for run in runs if run.failure]
+    at_once = len(failures) == len(runs) and expected.fails_at_once(len(runs))
+    if failures and (at_once or expected.fails_more(len(runs), len(failures))):
+        return broken_words(failures[-1], expected)
+    if len(failures) == len(runs):
+        return None
+    slow = [run.wall_s for run in runs if not run.failure]
+    times = min(slow) / expected.longest_s if expected.longest_s else 0.0
+    if times <= BEARABLE:
+        return ""
+    if len(slow) < LEAST_SLOW:
+        return None
+    return f"made the program take {times:.2g} times the baseline's slowest run"
+
+
+def screened(watched: Watched, again: Callable[[], object], expected: Expected) -> str:
+    """Look at the proof's runs, and at a few more where they do not tell."""
+    return next((found for found in _looks(watched, again, expected) if found is not None), "")
+
+
+def _looks(watched: Watched, again: Callable[[], object], expected: Expected) -> Iterator[str | None]:
+    yield broke(watched.runs, expected)
+    for _ in range(MOST_SCREENED):
+        again()
+        yield broke(watched.runs, expected)
+
+
+def broken_words(run: Seen, expected: Expected) -> str:
+    """Say how a change made the program fail."""
+    if not run.hung:
+        return f"breaks the program: {run.failure}"
+    usual = f", the baseline's longest was {expected.longest_s:.2g} s" if expected.longest_s else ""
+    return f"made a run hang: ended after {run.wall_s:.2g} s{usual}"

@@ -1,4 +1,4 @@
-"""Rows of a call that is still going on, kept run by run so that a crash loses none."""
+"""Rows of a call that is still going on, kept run by run so that a crash loses none, and what is told meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -18,6 +18,38 @@ from ..row import Row
 
 SYNC_S = 1.0
 """A row that is kept sooner after the log was last seen through to the disk may be lost with the power."""
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """One more run of a series has ended."""
+
+    rows: Sequence[Row]
+    """Of the series so far."""
+    planned: int
+    """Runs at most; 0: nobody knows."""
+
+
+@dataclass(frozen=True)
+class SettingRestored:
+    """A setting that a dead process had left was put back."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Anything else: a host was lost, a condition was left out, a step of an experiment begins."""
+
+    words: str
+
+
+ProgressEvent = RunEnded | SettingRestored | Remark
+Listener = Callable[[ProgressEvent], None]
+
+
+def ignore(event: ProgressEvent) -> None:
+    """Show nothing."""
 
 
 @dataclass

@@ -10,16 +10,36 @@ from typing import NamedTuple, Protocol, Self
 
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
-from ..experiment.block import Block
 from ..machine import Machine
-from ..mitigation.checks import Check
+from ..mitigation.verification import Check
 from ..row import Row
 from ..subject import Subject
-from .expected import Deadline, Expected
+from .expected import Deadline, Expected, Proof
 from .launch import Launch
+from .outcomes import RUN, first_of_run
 from .row_log import RowsInMemory
-from .samples import RUN, first_of_run
-from .screen import Proof
+
+OUTSIDE = -1
+"""Number of a block whose runs are in no pair."""
+
+
+class Block(NamedTuple):
+    """Runs that belong together: made on one host, in this order, nothing between."""
+
+    number: int
+    """Of its first pair; OUTSIDE where its runs are in none."""
+    order: tuple[str, ...]
+    """Keys of conditions."""
+    pairs: int = 1
+    """That it holds: all of one condition, then all of the other."""
+
+    def pair(self, place: int) -> int:
+        """Number of the pair that the run at this place is in."""
+        return self.number + place % self.pairs
+
+
+BARRIER = Block(OUTSIDE, ())
+"""All blocks before it have ended before the next one is asked for."""
 
 
 class Change(Protocol):
@@ -34,7 +54,7 @@ class Change(Protocol):
         """Of a mitigated run."""
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """What a user should hear; complete after the context has ended."""
 
     def on(self) -> tuple[Check, ...]:
@@ -229,12 +249,7 @@ class Series:
         return not (clock.counts and done) or self.elapsed_s / done * runs <= clock.left_s
 
     def run(
-        self,
-        condition: str,
-        launch: Launch,
-        pair: int = -1,
-        layers: Sequence[str] | None = None,
-        times: float = 1.0,
+        self, condition: str, launch: Launch, pair: int = -1, layers: Sequence[str] | None = None, times: float = 1.0
     ) -> None:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
         turns, layers = layers is not None, self.layers if layers is None else layers

@@ -20,17 +20,15 @@ from ...layers.schema import Value
 from ..ending_signals import held
 from ..mitigation.journal import journal_folder
 from ..mitigation.owned_folder import this_process
-from ..mitigation.watchdog import DEAF_TO, stand_by
+from ..mitigation.restore import DEAF_TO, stand_by
 from .capture import ERROR_TAIL, KEPT, Taken, appended_memory, appended_on_disk, take, thin
 from .conditions import ConditionRefused as ConditionRefused
 from .conditions import await_share, impose, impose_on_child, needs_child, needs_thread
-from .launch import Launch, OnStarted, Run
-from .page_cache import prepare_files
-from .resolve import resolve as resolve
-from .resolve import start_failure
+from .launch import Launch, OnStarted, Run, start_failure
+from .launch import resolve as resolve
+from .processes import note, note_orphans, output_name, wait
 from .survivors import Survivors
-from .system_calls import PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, prctl
-from .waiting import note, note_orphans, output_name, wait
+from .system_calls import PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, prctl, prepare_files
 
 DEFAULT_SIGNALS = (*DEAF_TO, signal.SIGXFSZ, signal.SIGCHLD)
 """Python ignores some of these, a terminal or nohup others: the program starts with none ignored."""

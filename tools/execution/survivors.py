@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from .launch import RunGroup
-from .tree import end_tree, kin, stat
+from .processes import end_tree, kin, stat
 
 PART = 2048
 """A read shorter than this was the last: pages have 4 kB or more, a number at most 8 bytes."""

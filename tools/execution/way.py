@@ -1,17 +1,27 @@
-"""Ways to start the program: its layers wrapped around it, the launcher around them; each composed once."""
+"""Ways to start the program: its layers wrapped around it, the launcher around them; proofs and trials go them too."""
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...knowledge.errors import VgoError
 from ...layers.launcher import Launcher
 from ...layers.probes.base import Probe, SpawnCommand
 from ...layers.schema import Layer, Value
 from ..row import Row
-from .launch import Launch, Run
-from .spawn import RUSAGE
+from ..subject import Subject
+from .expected import FIRST_RUNS, NEVER, Deadline, Expected
+from .launch import Launch, OnStarted, Run
+from .outcomes import judge
+from .processes import children_of
+from .spawn import RUSAGE, Spawner
+
+PAUSE_S = 0.001
 
 
 @dataclass(frozen=True)
@@ -96,3 +106,90 @@ class Ways:
             launcher=self.launcher,
             through=tuple(through),
         )
+
+
+@dataclass(frozen=True)
+class Through:
+    """A spawner that goes through a launcher."""
+
+    spawner: Spawner
+    ways: Ways
+    deadline: Deadline = NEVER
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left of the budget."""
+        return self.deadline.over
+
+    def run(
+        self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
+    ) -> Run:
+        """Run once; `on_started` gets the process of the program, or of one rank, once it is there."""
+        started = self.ways.of(launch, ()).launch
+        waiting = Waiting(os.path.realpath(started.argv[0]), on_started) if on_started and started != launch else None
+        limit_s = self.deadline.limit_s(timeout_s)
+        try:
+            return self.spawner.run(
+                started, timeout_s=limit_s, capture=capture, on_started=waiting.start if waiting else on_started
+            )
+        finally:
+            if waiting:
+                waiting.stop()
+
+
+@dataclass
+class Waiting:
+    """Waits, in a thread, until a launcher has become the program or has started it."""
+
+    launcher: str
+    """The executable file."""
+    found: Callable[[int], None]
+    _thread: threading.Thread | None = None
+
+    def start(self, pid: int) -> None:
+        """Begin with the launcher's process."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._wait, args=(pid,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give up; what has been found has been told by then."""
+        if self._thread:
+            self._ended.set()
+            self._thread.join()
+
+    def _wait(self, pid: int) -> None:
+        while not self._ended.wait(PAUSE_S):
+            for one in (pid, *children_of(pid)):
+                with suppress(OSError):
+                    if os.readlink(f"/proc/{one}/exe") != self.launcher:
+                        self.found(one)
+                        return
+
+
+def try_once(
+    spawner: Spawner,
+    way: Way,
+    subject: Subject,
+    on_started: Callable[[int], None] | None = None,
+    deadline: Deadline = NEVER,
+    before: Expected | None = None,
+) -> Expected:
+    """Run once; give what trials have shown.
+
+    After others that ended well, one that fails or hangs says nothing: how often it does so is the baseline's to tell.
+    """
+    capture, usual_s = subject.metric is not None, before.limit_s() if before else None
+    own_s = min((limit for limit in (subject.timeout_s, usual_s) if limit is not None), default=None)
+    for _ in range(1 if subject.on_failure == "stop" else FIRST_RUNS):  # who fails now and then is to be explained
+        limit_s = deadline.limit_s(own_s)
+        run = spawner.run(way.launch, timeout_s=limit_s, capture=capture, on_started=on_started)
+        if run.timed_out and limit_s != own_s:
+            raise deadline.no_run(cut=before is None)
+        if before and run.timed_out and own_s == usual_s:
+            return before
+        if not (failure := judge(run, subject, way.through).failure):
+            return (before or Expected()).and_also(Expected(longest_s=run.wall_ns / 1e9))
+        if before and before.longest_s and subject.on_failure != "stop":
+            return before
+    raise VgoError(f"A trial run failed: {failure}; run it by hand first.")

@@ -12,8 +12,8 @@ from typing import Self
 from ...knowledge.schema import Mitigation
 from ...knowledge.shape import Frozen
 from ..execution.bench import Bench
+from ..execution.expected import Proof
 from ..execution.launch import Launch
-from ..execution.screen import Proof
 from ..execution.series import Change, Measuring, Series
 from ..machine import Machine
 from ..row import BASELINE
@@ -41,8 +41,6 @@ class Condition(Frozen):
 
 AS_GIVEN = Condition(name=BASELINE)
 """The program as it is given."""
-
-
 ONLY: Mapping[str, Condition] = {AS_GIVEN.name: AS_GIVEN}
 """The conditions of an experiment that changes nothing."""
 
@@ -132,7 +130,7 @@ class AppliedConditions:
         try:
             self._undo.close()
         finally:
-            self.heard += change.told if change else ()
+            self.heard += change.notices if change else ()
 
     def _ready(self, condition: Condition) -> Change:
         """Make its mitigation ready; another one is put back first, since both may set the same knob."""

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
-from ..execution.samples import runs_of
-from ..execution.series import ExperimentConditions, Series
+from pydantic import Field
+
+from ...knowledge.shape import Frozen
+from ..amount import LONGEST, MOST
+from ..execution.outcomes import runs_of
+from ..execution.series import OUTSIDE, Block, ExperimentConditions, Series
 from ..row import Row
-from .block import OUTSIDE, Block
-from .limit import UNLIMITED, Limit
 
 Done = Callable[[], Sequence[Row]]
 """Rows of the blocks that were given so far and have ended."""
@@ -24,6 +26,29 @@ Stop = Callable[[Series], str]
 """Says in a few words why it is enough; empty: it goes on. Asked before the first run and after each."""
 Known = tuple[int, str, str]
 """What a run in the journal is known by: its pair, its condition, and where it is in no pair its layers."""
+
+
+class Limit(Frozen):
+    """Caps beside the deadline of the bench, looked at after each run; a sweep counts its own by cell."""
+
+    runs: Annotated[int, Field(ge=1, le=MOST)] | None = None
+    seconds: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
+    """By the clock; one run that counts is made for it."""
+    least: int = 1
+    """Outcomes without which the rest is worth nothing: for them the time is doubled."""
+
+    def reached(self, series: Series) -> Literal["", "run cap", "time cap"]:
+        """Name the cap that is reached."""
+        if self.runs is not None and series.processes >= self.runs:
+            return "run cap"
+        if self.seconds is None:
+            return ""
+        seconds = self.seconds if len(series.outcomes) >= self.least else 2 * self.seconds
+        over = series.over or (series.outcomes and series.elapsed_s >= seconds)
+        return "time cap" if over else ""
+
+
+UNLIMITED = Limit()
 
 
 class Schedule(Protocol):
@@ -97,7 +122,7 @@ class ResumedSchedule:
 
     def blocks(self) -> Iterator[Block]:
         """Give what is left of the schedule; a block that is not likely to fit in the budget is not begun."""
-        for block in self.experiment.schedule.blocks(self._done):
+        for block in self.experiment.schedule.blocks(lambda: [*self._seen, *self.series.rows[self._before :]]):
             torn = self._claim(block) if self._made else []
             if torn and len(torn) == len(block.order):
                 continue
@@ -111,9 +136,6 @@ class ResumedSchedule:
                 self._drop(torn)
             self._given += len(block.order)
             yield block
-
-    def _done(self) -> Sequence[Row]:
-        return [*self._seen, *self.series.rows[self._before :]]
 
     def _fits(self, runs: int) -> bool:
         on_their_way = self._given - self.series.processes

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 
 from ..claim import Claim, TooFew, claim
 from ..comparison import arms_of, direction
-from ..one_level import on_one_level
-from ..plan import Aim
+from ..execution.series import BARRIER, Block
+from ..hosts import on_one_level
 from ..row import BASELINE, Row
 from ..run_table import RunTable, outcomes_of
-from ..statistics.ratio_test import Measure, contributions
-from .block import BARRIER, Block
+from ..statistics.ratio_test import FEWEST, Measure, contributions
+from ..subject import Aim
 from .experiment import Done
 
-FIRST_LOOK = 20
+FIRST_LOOK = 2 * FEWEST
 """Rounds: fewer cannot show anything at a shared alpha."""
 MEASURE_OF: Mapping[Aim, Measure] = {"sd": "spread", "mean": "mean"}
 """What decides."""

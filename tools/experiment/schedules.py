@@ -9,13 +9,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
+from ..execution.series import BARRIER, OUTSIDE, Block
 from ..row import BASELINE, Row
-from .block import BARRIER, OUTSIDE, Block
+from ..statistics.ratio_test import FEWEST
 from .experiment import Done
 
-BLOCKS = 20
-"""Of each condition at least, since blocks are what is judged: a claim takes ten of each, and with
-no more its interval is wide."""
+BLOCKS = 2 * FEWEST
+"""Of each condition at least, since blocks are what is judged: with the fewest an interval is wide."""
+LayerSet = tuple[str, ...]
+"""Specs in the order given; the first is outermost. Empty: a bare run."""
+BARE: LayerSet = ()
+TOGETHER = 2
+"""Heavy layers that may be on at once."""
+LEAST_BARE = 20
+"""Fewer bare runs give no interval for what the layers shift."""
+BARE_SHARE = 1 / 3
+"""Bare runs for each profiled one."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +113,6 @@ def block_of(pairs: int, interleavable: bool) -> int:
 def pairs_in(pairs: int, block: int) -> int:
     """Lessen the pairs to an even number of whole blocks, so that both orders come equally often."""
     return pairs if block == 1 else pairs // (2 * block) * 2 * block
-
-
-LayerSet = tuple[str, ...]
-"""Specs in the order given; the first is outermost. Empty: a bare run."""
-BARE: LayerSet = ()
-TOGETHER = 2
-"""Heavy layers that may be on at once."""
-LEAST_BARE = 20
-"""Fewer bare runs give no interval for what the layers shift."""
-BARE_SHARE = 1 / 3
-"""Bare runs for each profiled one."""
 
 
 def layer_sets(

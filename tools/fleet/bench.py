@@ -1,9 +1,11 @@
-"""The bench of a fleet: what measuring tools ask of this machine elsewhere, asked of every host."""
+"""From `--on` to a bench of hosts that are ready: what measuring tools ask of this machine elsewhere, asked of each."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,27 +13,31 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
-from ...layers.loader import load_layer
+from ...layers.loader import find_layer, load_layers
 from ...layers.schema import Layer
-from ..execution.expected import NEVER, Deadline, Expected
+from ..execution.expected import NEVER, Deadline, Expected, Proof
 from ..execution.launch import Launch
-from ..execution.row_log import RowLog
-from ..execution.screen import Proof
+from ..execution.row_log import Listener, Remark, RowLog, ignore
 from ..execution.series import Change, Executor, PlannedRun, Series
 from ..experiment.conditions import Condition
+from ..hosts import FLEET
+from ..layers_here import WORDS
 from ..machine import Machine
-from ..many import FLEET
-from ..mitigation.checks import Check
+from ..mitigation.verification import Check
 from ..study.design import StudyDesign, StudyScope, one_design, one_warm_up
 from ..study.setting import StudySetting
 from ..study.warm_up import WarmUpRun, left_out
 from ..subject import Subject
-from .asking import GRACE_S, LONGEST_S, ask_hosts, look_at
+from .asking import GRACE_S, LONGEST_S, ask_hosts, hosts_of, look_at
+from .clusters import come, linked
 from .engine import Fleet
-from .host import HostAnswer
+from .host import Host, HostAnswer, Order, differences
+from .link import Link
+from .where import read_where
 
 PROOF_RUNS = 10
 """A proof takes a few runs."""
+TIP = "`vgo-agent layers --on {on} -- COMMAND` shows all; --mixed takes the hosts that can, as they are"
 
 
 @dataclass
@@ -90,7 +96,7 @@ class FleetBench:
     def layer(self, spec: str) -> Layer:
         """Read a layer once."""
         if spec not in self._layers:
-            self._layers[spec] = load_layer(spec)
+            self._layers[spec] = find_layer(spec)
         return self._layers[spec]
 
     def absent(self, spec: str) -> dict[str, str]:
@@ -133,7 +139,7 @@ class HostsChange:
     launch: Launch
     source: str = ""
     """The user's file that it was read from."""
-    told: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
     def on(self) -> tuple[Check, ...]:
         """Nothing is switched here."""
@@ -174,3 +180,106 @@ def warmed_up(executor: Executor, settings: tuple[StudySetting, ...]) -> tuple[W
         if one.failure:
             executor.listener(left_out(one))
     return tried
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a look at a cluster gave."""
+
+    link: Link
+    hosts: tuple[Host, ...]
+    silent: tuple[str, ...]
+    """Workers that told nothing, with the reason."""
+    unlike: tuple[str, ...]
+    """What is not the same on all hosts."""
+    order: Order
+
+    @property
+    def usable(self) -> tuple[Host, ...]:
+        """Hosts without a problem."""
+        return tuple(host for host in self.hosts if not host.problems)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why hosts cannot be used, in sentences."""
+        return (*self.silent, *(f"On {host.name}: {wrong}." for host in self.hosts for wrong in host.problems))
+
+
+@contextlib.contextmanager
+def checked(
+    subject: Subject, layers: Sequence[str], conditions: bool = False, lenient: bool = False
+) -> Iterator[Checked]:
+    """Reach the cluster that a subject names, run the program once on each host, and see what there is.
+
+    `lenient`: that run may fail, since it is one setting of many.
+    """
+    with linked(read_where(subject.on)) as link:
+        hosts, silent = hosts_of(link, come(link))
+        shared = [host for host in hosts if not host.exclusive]
+        for host in shared:
+            host.problems.append(
+                "its worker takes other tasks beside a run: start it with `--nthreads 1 --resources bench=1`"
+            )
+        order = Order(
+            act="look",
+            subject=subject,
+            preconditions=conditions,
+            trial=True,
+            lenient=lenient,
+            layers=layers_named(layers),
+        )
+        look_at(link, hosts, order)
+        usable = [host for host in hosts if not host.problems]
+        yield Checked(link, tuple(hosts), tuple(silent), tuple(differences(usable)), order)
+
+
+def layers_named(specs: Sequence[str]) -> dict[str, Layer]:
+    """Read the layers that may be wanted, by spec: those named, and all where a word stands for many."""
+    named = {spec: find_layer(spec) for spec in specs if spec not in WORDS}
+    return {**(load_layers() if set(specs) & set(WORDS) else {}), **named}
+
+
+def refuse(found: Checked, subject: Subject) -> None:
+    """Raise VgoError where hosts cannot be used or differ, unless that was allowed; and where none is left."""
+    tip = TIP.format(on=subject.on)
+    wrong = (*found.problems, *(f"The hosts differ in {line}." for line in found.unlike))
+    if not found.usable:
+        raise VgoError(found.problems[0] if found.problems else "The cluster has no host.")
+    if wrong and not subject.mixed:
+        raise VgoError(f"{wrong[0].rstrip('.')}{f' (and {len(wrong) - 1} more)' if len(wrong) > 1 else ''}; {tip}.")
+
+
+@contextlib.contextmanager
+def fleet_bench(
+    subject: Subject,
+    layers: Sequence[str],
+    folder: Path,
+    listener: Listener = ignore,
+    conditions: bool = False,
+    ran: Callable[[float], None] = lambda seconds: None,
+    lenient: bool = False,
+) -> Iterator[tuple[FleetBench, Machine]]:
+    """Give a bench over all hosts that can be used, and the description of one of them.
+
+    `ran` is told again and again for how many more seconds the program ran on one host or more.
+    """
+    with checked(subject, layers, conditions, lenient) as found:
+        refuse(found, subject)
+        for line in (*found.problems, *(f"the hosts differ in {line}" for line in found.unlike)):
+            listener(Remark(line))
+        hosts = {host.name: host for host in found.usable}
+        for name, host in hosts.items():
+            for line in host.sight.put_back if host.sight else ():
+                listener(Remark(f"{name}: put back, left by a vgo-agent that was killed: {line}"))
+        order = found.order.model_copy(update={"trial": False, "layers": {}})
+        fleet = Fleet(found.link, hosts, order, listener=listener, ran=ran)
+        ran(max(host.sight.wall_s for host in hosts.values() if host.sight))
+        bench = FleetBench(subject, fleet, folder, Launch(argv=subject.argv, directory=Path(subject.directory)))
+        with contextlib.closing(bench):
+            yield bench, machine_of(list(hosts.values()))
+
+
+def machine_of(hosts: Sequence[Host]) -> Machine:
+    """The description of the first host, with the names of all."""
+    machine = Machine.model_validate(json.loads(hosts[0].description))
+    return machine.model_copy(update={"hosts": tuple(host.name for host in hosts)})

@@ -13,15 +13,13 @@ from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
 from ..execution.bench import refuse_failures
 from ..execution.expected import MORE_S, Expected
-from ..execution.progress import Listener, Remark, RunEnded, ignore
-from ..execution.samples import runs_of
-from ..execution.series import ExperimentConditions, Series
-from ..experiment.block import Block
+from ..execution.outcomes import runs_of
+from ..execution.row_log import Listener, Remark, RunEnded, ignore
+from ..execution.series import Block, ExperimentConditions, Series
 from ..experiment.conditions import AppliedConditions
 from ..row import BASELINE, Row
 from .asking import GRACE_S, LONGEST_S, Returned
-from .deal import Dealer, runs_in
-from .host import Host, HostAnswer, Order, described
+from .host import Dealer, Host, HostAnswer, Order, described, runs_in
 from .link import Landed, Link
 from .station import deliver, stop
 from .where import GO_ON

@@ -1,25 +1,34 @@
-"""One host of a cluster, and what is the same and what differs between several of them."""
+"""Hosts of a cluster: what is the same and what differs between several, and blocks dealt to them at random."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...knowledge.shape import Frozen
 from ...layers.schema import Layer
 from ..execution.expected import Expected
-from ..experiment.block import Block
+from ..execution.series import BARRIER, Block
 from ..experiment.conditions import Condition
 from ..machine import Machine
-from ..mitigation.checks import Check
+from ..mitigation.verification import Check
 from ..study.design import StudyDesign, StudyScope
 from ..study.setting import StudySetting
 from ..study.warm_up import WarmUpRun
 from ..subject import Subject
+
+SAME = ("cpu", "architecture", "kernel", "online", "memory_bytes", "numa_nodes", "governor", "thp", "root", "virtual")
+"""Of a survey, what hosts have alike where runs on them can be pooled."""
+MEMORY = 0.05
+"""The memory of equal hosts may differ by this share: firmware keeps some."""
+LEAD = 1
+"""Messages by which a host may be ahead of the last one: fast hosts wait, so that each has its share of every stretch
+of time."""
 
 
 class Order(Frozen):
@@ -88,12 +97,6 @@ class HostAnswer(Frozen):
     """For which the program ran."""
     lost: bool = False
     """The process that measures there ended or was ended before it answered."""
-
-
-SAME = ("cpu", "architecture", "kernel", "online", "memory_bytes", "numa_nodes", "governor", "thp", "root", "virtual")
-"""Of a survey, what hosts have alike where runs on them can be pooled."""
-MEMORY = 0.05
-"""The memory of equal hosts may differ by this share: firmware keeps some."""
 
 
 class First(Frozen):
@@ -188,3 +191,98 @@ def _unlike(name: str, values: Mapping[str, str]) -> str:
 def _near(values: list[str]) -> bool:
     sizes = [int(value or 0) for value in values]
     return max(sizes) - min(sizes) <= MEMORY * max(sizes)
+
+
+@dataclass
+class Dealer:
+    """Who does what next."""
+
+    blocks: Iterator[Block]
+    hosts: list[str]
+    """That can be given something."""
+    chance: random.Random
+    flying: dict[str, tuple[Block, ...]] = field(default_factory=dict)
+    done: dict[str, int] = field(default_factory=dict)
+    """Runs that each host has been given and has not lost."""
+    again: deque[Block] = field(default_factory=deque)
+    """Blocks that were lost: they come first."""
+    over: bool = False
+    """No more blocks are to come, but for those to be made again."""
+    stopped: bool = False
+    """It is enough: nothing is made again either."""
+    _waiting: bool = False
+    """At a barrier."""
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block], hosts: Iterable[str], seed: str) -> Dealer:
+        """Begin; nothing is dealt yet."""
+        names = sorted(hosts)
+        return cls(iter(blocks), names, random.Random(seed), done=dict.fromkeys(names, 0))
+
+    @property
+    def ended(self) -> bool:
+        """Everything was dealt and has ended."""
+        return self.over and not self.flying and not self.again
+
+    def deal(self, most: int) -> Iterator[tuple[str, tuple[Block, ...]]]:
+        """Give each host that is free, in random order, up to `most` runs in whole blocks; at least one block."""
+        least = min(self.done.values(), default=0)
+        free = [host for host in self.hosts if host not in self.flying and self.done[host] - least < LEAD * most]
+        for host in self.chance.sample(free, len(free)):
+            given = self._next(most)
+            if not given:
+                return
+            self.flying[host] = given
+            self.done[host] += runs_in(given)
+            yield host, given
+
+    def finish(self, host: str) -> None:
+        """A host has given its rows."""
+        del self.flying[host]
+
+    def lose(self, host: str) -> int:
+        """A host is gone: what it was doing is made again by others. Give the number of runs."""
+        lost = self.flying.pop(host, ())
+        self.again.extend(() if self.stopped else lost)
+        if host in self.hosts:
+            self.hosts.remove(host)
+        self.done.pop(host, None)
+        return runs_in(lost)
+
+    def join(self, host: str) -> None:
+        """A host is there, with as many runs as the least of the others, so that it is not flooded."""
+        self.hosts.append(host)
+        self.done[host] = min(self.done.values(), default=0)
+
+    def stop(self) -> None:
+        """Deal nothing more; what is in flight may land."""
+        self.over = self.stopped = True
+        self.again.clear()
+
+    def _next(self, most: int) -> tuple[Block, ...]:
+        given: list[Block] = []
+        while runs_in(given) < most:
+            block = self.again.popleft() if self.again else self._drawn()
+            if block is None:
+                break
+            if block.order:
+                given.append(block)
+        return tuple(given)
+
+    def _drawn(self) -> Block | None:
+        """The next block; None where there is none, or not yet."""
+        if self.over or (self._waiting and (self.flying or self.again)):
+            return None
+        self._waiting = False
+        block = next(self.blocks, None)
+        if block is None:
+            self.over = True
+        elif block == BARRIER:
+            self._waiting = True
+            return None
+        return block
+
+
+def runs_in(blocks: Iterable[Block]) -> int:
+    """Count the runs."""
+    return sum(len(block.order) for block in blocks)

@@ -22,24 +22,27 @@ from ...knowledge.files import first
 from ...layers.launcher import open_launcher
 from ..child import serve
 from ..execution.bench import Bench
-from ..execution.launch import Launch
-from ..execution.resolve import resolve
+from ..execution.launch import Launch, resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
-from ..execution.trial import try_once
+from ..execution.way import try_once
 from ..experiment.conditions import AppliedConditions, Condition
 from ..layers_here import unavailable
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
+from ..mitigation.preconditions import shipped
 from ..mitigation.restore import restore
-from ..shipped import shipped
 from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
-from ..sweep.setting import preconditions
+from ..sweep.cell_runs import preconditions
 from .host import HostAnswer, Order, Sight
 
 PAUSE_S = 0.02
+STEADY = {"load_1min": 0.0, "quiet_cpu": 0}
+"""Of a survey, what is another at each look: left out, so that a host has one description."""
+IDLE_S = 600.0
+"""Without an order for so long it ends; the next one starts another."""
 
 
 @contextlib.contextmanager
@@ -66,10 +69,6 @@ def _take(held: socket.socket, until_s: float) -> None:
                     f"Another vgo-agent measures on {name}: wait until it has ended, or leave {name} out."
                 ) from busy
         time.sleep(PAUSE_S)
-
-
-STEADY = {"load_1min": 0.0, "quiet_cpu": 0}
-"""Of a survey, what is another at each look: left out, so that a host has one description."""
 
 
 def sight(order: Order, bench: Bench, machine: Machine) -> Sight:
@@ -112,17 +111,9 @@ def digest(path: str) -> str:
         return ""
 
 
-IDLE_S = 600.0
-"""Without an order for so long it ends; the next one starts another."""
-
-
 def main() -> None:
     """Answer orders until there are no more."""
-    with (
-        Spawner() as spawner,
-        temporary_folder() as folder,
-        contextlib.closing(HostProcess(spawner, folder)) as cell,
-    ):
+    with Spawner() as spawner, temporary_folder() as folder, contextlib.closing(HostProcess(spawner, folder)) as cell:
         serve({"answer": lambda order: cell.answer(order).model_dump_json()}, (), IDLE_S)
 
 

@@ -18,6 +18,13 @@ from .where import GO_ON, Where, one_line
 
 FETCH_S = 10.0
 """For the answers of tasks that have ended."""
+BENCH = "bench"
+"""The resource of a worker that a run takes: workers are started with `--resources bench=1`."""
+ANSWER_S = 5.0
+"""For one question to the scheduler."""
+POLL_S = 1.0
+POLLING = 9.0
+"""Asking who is there takes at most one part in ten of the time."""
 
 
 class Fetched(NamedTuple):
@@ -82,15 +89,6 @@ class Fetcher:
                     self.landed.put(Fetched(key, value, ""))
                 return True
         return False
-
-
-BENCH = "bench"
-"""The resource of a worker that a run takes: workers are started with `--resources bench=1`."""
-ANSWER_S = 5.0
-"""For one question to the scheduler."""
-POLL_S = 1.0
-POLLING = 9.0
-"""Asking who is there takes at most one part in ten of the time."""
 
 
 class Worker(NamedTuple):

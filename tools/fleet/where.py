@@ -19,6 +19,7 @@ LOOPBACK = "127.0.0.1"
 GO_ON = "then go on with `vgo-agent resume RUN` (a sweep by the same command, a study by --resume), or begin again"
 """What to do once there are hosts again."""
 Kind = Literal["local", "ssh", "slurm", "pbs", "lsf", "kubernetes"]
+QUEUED = ("slurm", "pbs", "lsf")
 
 
 class Tls(Frozen):
@@ -95,9 +96,6 @@ def read_where(on: str) -> Where:
 def one_line(error: object) -> str:
     """Say an error in one line."""
     return " ".join(str(error).split())[:200]
-
-
-QUEUED = ("slurm", "pbs", "lsf")
 
 
 def refuse_missing(where: Where) -> None:

@@ -110,7 +110,10 @@ def _of_parts(split: SplitRuns, state: str, slow: BoolArray, factors: Sequence[K
         episodes = np.array([sum(part.episodes for part in run) for run in there])
         lengths = [[length for part in run for length in part.longest_ms] for run in there]
         each_ms, of_slow = np.array(sum(lengths, [])), np.repeat(slow, [len(run) for run in lengths])
-        part = PartSeen(state, f"{via} < {what}", each_ms, episodes, [run.failed for run in opened], slow)
+        more = _more_work(opened, ms, slow)
+        part = PartSeen(
+            *(state, f"{via} < {what}", each_ms, episodes, [run.failed for run in opened], slow), more_work=more
+        )
         long, alike_ms = part.long, timer_ms(part.long_ms)
         slow_ms, fast_ms = _median(each_ms[long & of_slow]), _median(each_ms[long & ~of_slow])
         timed = alike_ms is not None and state in WAITS and (not (slow_ms and fast_ms) or alike(slow_ms, fast_ms))
@@ -129,6 +132,12 @@ def _of_parts(split: SplitRuns, state: str, slow: BoolArray, factors: Sequence[K
                 "recognised": recognised(part, factors),
             },
         )
+
+
+def _more_work(opened: Sequence[OpenedRun], ms: FloatArray, slow: BoolArray) -> bool:
+    """Tell whether slow runs have no more tasks, and those were on CPUs for longer by half of the gap of a part."""
+    tasks, own = np.array([run.started for run in opened], dtype=float), np.array([run.own_ms for run in opened])
+    return _gap(tasks, slow) < HALF and _gap(own, slow) >= HALF * _gap(ms, slow)
 
 
 def _median(lengths_ms: FloatArray) -> float | None:

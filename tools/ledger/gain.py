@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...knowledge.states import state_words
+from ...knowledge.terms import state_words
 from ...knowledge.time_states import MEASURED, TimeState, measured_as
 from ..claim import WORDS, Arms, unit_size, word
-from ..execution.samples import RUN
+from ..execution.outcomes import RUN
 from ..run_table import RunTable
 from ..statistics.comparison.resampling import draw
 from ..statistics.ratio_test import FEWEST, Measure

@@ -10,15 +10,20 @@ from types import MappingProxyType
 import numpy as np
 from pydantic import Field
 
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import load
 from ...knowledge.schema import KnownFactor
 from ...knowledge.shape import is_empty, is_none
 from ...knowledge.time_states import ON_CPU_KINDS, OTHERS, WAITS, TimeState, measured_as
+from ...layers.loader import load_layers
 from ...layers.probes.region import IN_CPU_TIME, FoundBy
+from ..recorded.recorded import RecordedRuns
+from ..row import FIXED, REQUIRED
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..subject import Subject
 from .causes import LedgerCause, causes
-from .counts import CallCount, call_count, counts_of
+from .correlates import CallCount, call_count, counts_of
 from .on_cpu import OnCpuEvidence, on_cpu_evidence
 from .shares import LEAST_MS, MATERIAL, StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SlowRuns, SplitRuns, split_runs
@@ -27,10 +32,10 @@ MOST_RESIDUAL = 0.01
 """The states add up to the time within this share of it, or `LEAST_MS`; else nothing is concluded."""
 MOST_UNSEEN = 0.03
 """Of the time, that the scheduler told nothing of: with more, what was seen may not be what differs."""
+OUR_LOOKING = "profiling_tools"
+"""The factor whose marks are the names that tasks of our own have in a ledger."""
 MOST_LEFT = 0.95
 """Ratio of standard deviations: a state that leaves more is not worth a remedy."""
-MOSTLY = 0.5
-"""Of the variance: where what others take of the CPUs holds more, slow and fast are told apart without it too."""
 
 
 class Sums(FiniteResult):
@@ -57,7 +62,7 @@ class Ledger(FiniteResult):
     sums: Sums
     shares: VarianceShares
     net: VarianceShares | None
-    """Of the time without what others take of the CPUs, where that holds most of the variance."""
+    """Of the time without what others take of the CPUs, where that is material."""
     causes: tuple[LedgerCause, ...]
     """Of material states."""
     counts: tuple[CallCount, ...]
@@ -75,13 +80,15 @@ class Ledger(FiniteResult):
     def material(self) -> tuple[StateShare, ...]:
         """The states that matter, the largest share first; then those that do once what others take is left out.
 
-        None where nothing is concluded, or nothing has to be explained.
+        What the host of a virtual machine takes is last: nothing on this machine changes it. None where nothing is
+        concluded, or nothing has to be explained.
         """
         if self.steady or not self.concludes:
             return ()
         known = {one.state for one in self.shares.material}
         beside = self.net.material if self.net else ()
-        return (*self.shares.material, *(one for one in beside if one.state not in known))
+        found = (*self.shares.material, *(one for one in beside if one.state not in known))
+        return tuple(sorted(found, key=lambda one: one.state == TimeState.STOLEN))
 
     @property
     def concludes(self) -> bool:
@@ -116,6 +123,11 @@ class Ledger(FiniteResult):
     def why(self, state: str) -> str:
         """Clause: what tells why slow runs spend more in a state on a CPU; empty for others, or where nothing does."""
         return self.on_cpu.short if self.on_cpu and self.on_cpu.state == state else ""
+
+    def by_looking(self, state: str) -> bool:
+        """Tell whether most of a state is time in which our own process had the CPU, or kept the program waiting."""
+        largest = self.cause_of(state)
+        return largest is not None and largest.recognised is not None and largest.recognised.factor == OUR_LOOKING
 
     def cause_of(self, state: str) -> LedgerCause | None:
         """The largest part of a state."""
@@ -189,10 +201,10 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
         return None
     slow, _ = slow_runs(split.time_ms, split.told)
     sums, net = sums_of(split.residual_ms, split.time_ms), _net(split, divided, seed)
-    found = _causes(split, divided, factors, seed, without=bool(net))
     seen, of_seen = (without_others(split), net) if net else (split, divided)
-    if net is not None:
-        found += _causes(seen, net, factors, seed)
+    later = {one.state for one in net.material} if net else set[str]()
+    found = _causes(split, [one.state for one in divided.material if one.state not in later], factors, seed)
+    found += _causes(seen, [one.state for one in of_seen.material if one.state in later], factors, seed)
     return Ledger(
         layer=layer,
         whole=split.whole,
@@ -208,14 +220,10 @@ def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[K
     )
 
 
-def _causes(
-    split: SplitRuns, divided: VarianceShares, factors: Iterable[KnownFactor], seed: int, without: bool = False
-) -> list[LedgerCause]:
-    """Of material states; `without`: of what others take alone, since the rest is looked at without it."""
+def _causes(split: SplitRuns, states: Iterable[str], factors: Iterable[KnownFactor], seed: int) -> list[LedgerCause]:
     if not split.opened:
         return []
     slow, _ = slow_runs(split.time_ms, split.told)
-    states = [one.state for one in divided.material if not without or one.state in OTHERS]
     return [cause for state in states for cause in causes(split, state, slow, factors, seed)]
 
 
@@ -234,7 +242,7 @@ def sums_of(residual_ms: FloatArray, time_ms: FloatArray) -> Sums:
 
 
 def _net(split: SplitRuns, divided: VarianceShares, seed: int) -> VarianceShares | None:
-    if sum(one.share for one in divided.states if one.state in OTHERS) <= MOSTLY:
+    if not any(one.state in OTHERS for one in divided.material):
         return None
     net = without_others(split)
     return shares(net.time_ms, net.states, seed)
@@ -247,3 +255,41 @@ def _counts(split: SplitRuns, slow: BoolArray) -> tuple[CallCount, ...]:
         return ()
     means = (call_count(what, each, slow) for what, each in sorted(counts_of(runs).items()))
     return tuple(sorted((one for one in means if abs(one.slow - one.fast) >= 1), key=lambda one: one.fast - one.slow))
+
+
+def split_recorded(recorded: RecordedRuns) -> SplitRuns:
+    """Split runs whose table has a ledger with stacks; raises VgoError where it has none."""
+    opened = f"{STACKS}.opened" in recorded.frame.columns
+    split = split_runs(_runs(recorded), STACKS, _subject(recorded)) if opened else None
+    if split is None and f"{LEDGER}.{TimeState.ON_CPU}_ms" in recorded.frame.columns:
+        raise VgoError(
+            f"{recorded.source} has a ledger without stacks, which keeps no threads: see what they need here with "
+            "`vgo-agent layers stacks`, and measure again."
+        )
+    if split is None:
+        raise VgoError(f"{recorded.source} has no ledger of its runs: make one with `vgo-agent measure --ledger`.")
+    return split
+
+
+def ledger_recorded(recorded: RecordedRuns, seed: int, steady_cv: float) -> Ledger | None:
+    """Make the ledger of runs whose table has one; None where it has none, or slow runs are not told from fast ones.
+
+    Any table may have a column that is called as one of a ledger.
+    """
+    names = set(recorded.frame.columns)
+    if names.isdisjoint(f"{layer}.{TimeState.ON_CPU}_ms" for layer in (LEDGER, STACKS)) or not names.issuperset(
+        REQUIRED
+    ):
+        return None
+    return ledger_of(_runs(recorded), _subject(recorded), seed, load().factors, steady_cv)
+
+
+def _runs(recorded: RecordedRuns) -> RunTable:
+    known = load_layers().values()
+    names = [name for name in recorded.frame.columns if name in FIXED or any(one.column(name) for one in known)]
+    return RunTable.of(recorded.frame.select(names), recorded.source, known)
+
+
+def _subject(recorded: RecordedRuns) -> Subject:
+    metric, unit = recorded.system.get("subject.metric"), recorded.units.get("outcome", "")
+    return Subject(command=(recorded.source,), argv=(), directory="/", metric=metric, unit=unit)

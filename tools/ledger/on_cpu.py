@@ -8,17 +8,26 @@ import numpy as np
 from pydantic import Field
 
 from ...knowledge.shape import is_empty, is_none
-from ...knowledge.states import state_words
+from ...knowledge.terms import state_words
 from ...knowledge.time_states import ON_CPU_KINDS, TimeState
 from ..statistics.association.mix import ALPHA, MixTest, compare_mixes, going_with
-from ..statistics.ranks import centred_ranks, ranks_of
 from ..statistics.shape.describe import describe
-from ..statistics.values import BoolArray, FiniteResult, FloatArray
+from ..statistics.values import BoolArray, FiniteResult, FloatArray, centred_ranks, ranks_of
 from ..verdict_words import listed
-from .busy_neighbour import BusyNeighbour, busy_neighbour
-from .counts import MOVES, CallCount, call_count, counts_of
-from .function_calls import CALLS, FunctionCalls, function_calls, layer_to_count
-from .line_sharing import LineSharing, line_sharing
+from .correlates import (
+    CALLS,
+    MOVES,
+    BusyNeighbour,
+    CallCount,
+    FunctionCalls,
+    LineSharing,
+    busy_neighbour,
+    call_count,
+    counts_of,
+    function_calls,
+    layer_to_count,
+    line_sharing,
+)
 from .shares import MATERIAL, VarianceShares, slow_runs
 from .split import FEWEST_OF_ALL, OTHERS, SplitRuns, by_function, in_ratio
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...knowledge.schema import KnownFactor, LedgerMark
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 
-LONG, ALIKE, NEAR, NEAR_MS, FEWEST = 0.2, 0.6, 0.1, 0.06, 6
+LONG, ALIKE, NEAR, NEAR_MS, FEWEST_WAITS = 0.2, 0.6, 0.1, 0.06, 6
 """Episodes longer than this share of the longest, of which so many lie within so much of their median: a timer."""
 LATE, LATE_MS, MOSTLY, FEWEST_STEPS = 1.05, 0.3, 0.8, 3
 """How much longer than it was asked for a pause may be; so many of them, of at least so many lengths: a back-off."""
@@ -50,6 +50,8 @@ class PartSeen(NamedTuple):
     slow: BoolArray
     threads: bool = False
     """In most runs several threads of one process had a CPU."""
+    more_work: bool = False
+    """In slow runs as many tasks were on CPUs for longer, by at least half of what this part is longer."""
 
     @property
     def long(self) -> BoolArray:
@@ -65,7 +67,7 @@ class PartSeen(NamedTuple):
 
 def timer_ms(long_ms: FloatArray) -> float | None:
     """The length that nearly all episodes have; None where they differ, or are too few."""
-    if long_ms.size < FEWEST:
+    if long_ms.size < FEWEST_WAITS:
         return None
     median = float(np.median(long_ms))
     return median if np.mean(np.abs(long_ms - median) < NEAR * median + NEAR_MS) >= ALIKE else None
@@ -79,14 +81,14 @@ def alike(slow_ms: float, fast_ms: float) -> bool:
 def recognised(part: PartSeen, factors: Iterable[KnownFactor]) -> RecognisedFactor | None:
     """The factor whose mark asks for most of what fits the part; None where none fits."""
     marks = [
-        (-mark.criteria, -factor.actionable, len(mark.states), factor.key, factor)
+        (-mark.criteria, mark.breadth, -factor.actionable, len(mark.states), factor.key, factor)
         for factor in factors
         for mark in factor.marks
         if fits(mark, part)
     ]
     if not marks:
         return None
-    factor = min(marks, key=lambda one: one[:4])[4]
+    factor = min(marks, key=lambda one: one[:5])[5]
     return RecognisedFactor(factor=factor.key, name=factor.name, cure=factor.cure)
 
 
@@ -104,6 +106,7 @@ def fits(mark: LedgerMark, part: PartSeen) -> bool:
         and (not mark.fails or bool(failing_as_often(part, mark.fails)))
         and (not mark.as_often or _as_often(part))
         and (not mark.threads or part.threads)
+        and not (mark.same_work and part.more_work)
     )
 
 
@@ -113,7 +116,7 @@ def backs_off(lengths_ms: FloatArray, steps_ms: FloatArray) -> bool:
     of_step = (over >= 0) & (over <= (LATE - 1) * steps_ms + LATE_MS)
     there = np.flatnonzero(of_step.any(axis=0))
     return bool(
-        lengths_ms.size >= FEWEST
+        lengths_ms.size >= FEWEST_WAITS
         and of_step.any(axis=1).mean() >= MOSTLY
         and FEWEST_STEPS <= there.size == 1 + np.ptp(there)
     )
@@ -131,11 +134,11 @@ def _as_many(part: PartSeen, call: str) -> bool:
     there = (fails > 0) | (part.episodes > 0)
     several = part.episodes >= FEWEST_STEPS
     near = np.abs(fails - part.episodes) <= several * np.maximum(1, APART * part.episodes)
-    if fails.sum() < FEWEST or near[there].mean() < MOSTLY:
+    if fails.sum() < FEWEST_WAITS or near[there].mean() < MOSTLY:
         return False
     return bool(np.ptp(part.episodes[there]) > 0 or several[there].all())
 
 
 def _as_often(part: PartSeen) -> bool:
     slow, fast = part.episodes[part.slow].mean(), part.episodes[~part.slow].mean()
-    return bool(min(slow, fast) >= FEWEST and abs(slow - fast) <= APART * fast)
+    return bool(min(slow, fast) >= FEWEST_WAITS and abs(slow - fast) <= APART * fast)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -12,27 +13,19 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ...knowledge.time_states import MEASURED, ON_CPU_KINDS, TimeState
-from ...layers.probes.opened import CpuSamples, OpenedRun
+from ...layers.probes.opened import CpuSamples, OpenedPart, OpenedRun
 from ...layers.probes.region import BETWEEN_MARKS, MARKS_NEAR, MARKS_NEAR_NS, WHOLE, FoundBy
 from ...layers.probes.shared_lines import LineSamples
 from ..row import BASELINE
 from ..run_table import RunTable
-from ..statistics.ranks import ranks_of
-from ..statistics.values import BoolArray, FloatArray
+from ..statistics.values import BoolArray, FloatArray, ranks_of
 from ..subject import Subject
-from .lasting_names import with_lasting_names
 
 CellT = TypeVar("CellT")
-
-
-class SlowRuns(NamedTuple):
-    """Which runs are slow, and why they are told from fast ones there."""
-
-    slow: BoolArray
-    """Shape (runs,)."""
-    how: str
-
-
+PORT = re.compile(r"(socket (?:to|at|of) [^ )]+?):(\d+)(?=[/ )])")
+PATH = re.compile(r"(?<=[ (])/[^ (),]+")
+FEWEST_SEEN = 3
+"""Runs in which a name was seen: with fewer it passes, if at least so many others beside it do, too."""
 STACKS, LEDGER = "stacks", "ledger"
 """Layers that split the time of a run; the first also opens it."""
 FEWEST_SAMPLES = 8
@@ -47,6 +40,51 @@ MOST_BESIDE = 0.1
 """Of the variance of a metric, the covariance with what lies beside the part that it times."""
 MOST_WITHOUT = 0.2
 """Of the runs without a region: where more lack one, whole runs are looked at."""
+
+
+def with_lasting_names(opened: tuple[OpenedRun, ...]) -> tuple[OpenedRun, ...]:
+    """The same runs, with `*` for ports of an address, and for names in a folder, that only few runs have each."""
+    runs = Counter[tuple[str, str]](name for run in opened for name in set(_names(run)))
+    passing = defaultdict[str, set[str]](set)
+    for (beside, name), seen in runs.items():
+        if seen < FEWEST_SEEN:
+            passing[beside].add(name)
+    kept = {beside: names for beside, names in passing.items() if len(names) >= FEWEST_SEEN}
+    return tuple(_without(run, kept) for run in opened) if kept else opened
+
+
+def _names(run: OpenedRun) -> Iterator[tuple[str, str]]:
+    """The address and each of its ports, a folder and each name in it."""
+    for text in {text for part in run.parts for text in (part.what, part.via)}:
+        yield from PORT.findall(text)
+        for path in PATH.findall(text):
+            pieces = path.split("/")
+            yield from (("/".join(pieces[:at]), pieces[at]) for at in range(1, len(pieces)))
+
+
+def _without(run: OpenedRun, passing: dict[str, set[str]]) -> OpenedRun:
+    def of_port(found: re.Match[str]) -> str:
+        return f"{found[1]}:*" if found[2] in passing.get(found[1], ()) else found[0]
+
+    def of_path(found: re.Match[str]) -> str:
+        pieces = found[0].split("/")
+        lasting = ("*" if name in passing.get("/".join(pieces[:at]), ()) else name for at, name in enumerate(pieces))
+        return "/".join(lasting)
+
+    def words(text: str) -> str:
+        return PATH.sub(of_path, PORT.sub(of_port, text))
+
+    parts = (OpenedPart(one.state, one.own, words(one.what), words(one.via), *one[4:]) for one in run.parts)
+    samples = (CpuSamples(words(one.what), words(one.via), *one[2:]) for one in run.samples)
+    return run._replace(parts=tuple(parts), samples=tuple(samples))
+
+
+class SlowRuns(NamedTuple):
+    """Which runs are slow, and why they are told from fast ones there."""
+
+    slow: BoolArray
+    """Shape (runs,)."""
+    how: str
 
 
 @dataclass(frozen=True)
@@ -120,11 +158,12 @@ def split_runs(
 
     opened = with_lasting_names(tuple(read_cell(OpenedRun.read, one, "opened") for one in cells("opened")))
     states = dict(zip(names, columns[:, kept], strict=True))
-    divided = on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}
-    states = {**divided, **states}
+    states = (on_cpu(states.pop(TimeState.ON_CPU), opened) if opened else {}) | states
     seen = {name: values for name, values in states.items() if values.any()}
     tried = sum(layer in layers and without not in layers for layers in on)
-    fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS or _stands(time[kept], outcome[kept], ms_each)
+    fits = subject.metric is None or by not in WHOLE | BETWEEN_MARKS
+    if not fits:
+        fits = follows(time[kept], ms_each * outcome[kept]) if ms_each else goes_with(time[kept], outcome[kept])
     shared = tuple(read_cell(LineSamples.read, one, "lines") for one in lines) if all(lines := cells("lines")) else ()
     counts = {name: table.column(name, BASELINE)[kept] for name in _events(table)}
     events = {name: each for name, each in counts.items() if np.isfinite(each).all()}
@@ -182,11 +221,6 @@ def _around(between_ms: FloatArray, outcome_ms: FloatArray, kept: BoolArray) -> 
     most = np.maximum(MARKS_NEAR_NS / 1e6, MARKS_NEAR * outcome_ms)
     near: BoolArray = kept & (np.abs(between_ms - outcome_ms) <= most)
     return near if near.sum() >= (1 - MOST_WITHOUT) * kept.sum() else kept
-
-
-def _stands(time_ms: FloatArray, outcome: FloatArray, ms_each: float) -> bool:
-    """Tell whether what is split stands for a metric; `ms_each` is 0 where that is no time."""
-    return follows(time_ms, ms_each * outcome) if ms_each else goes_with(time_ms, outcome)
 
 
 def follows(whole_ms: FloatArray, timed_ms: FloatArray) -> bool:

@@ -52,7 +52,10 @@ def calibrate(
     """
     rates = base_rates(base, here, stressors)
     if not any(stressors[name] == "cpu" for name in rates):
-        raise VgoError("The base has no CPU stressor with a result that can be run here: profile it again.")
+        raise VgoError(
+            "The base has no result of a CPU stressor of the usual battery that can be run here: profile it again, "
+            "without --stressor."
+        )
     own = here.rates("real") if here else {}
     pairs = QuotaPairs(rates, stressors, {name: middle(own[name]) for name in rates if here})
     whole = _search(pairs, search, run, telling)
@@ -121,7 +124,8 @@ def _refuse_unknown(pairs: QuotaPairs) -> None:
 
 
 def _result(pairs: QuotaPairs, base: Profile, system: System, search: Search, whole: bool) -> Calibrated:
-    wanted = _wanted(pairs)
+    # Log quota that each CPU stressor asks for, by its pairs near the last; their median is closest for all of them.
+    wanted = -np.array([*pairs.after("cpu", 1.0).values()])
     quota = within(float(np.exp(np.median(wanted))), period_for(search.seconds))
     before, after = _range(pairs.before("cpu")), _range(pairs.after("cpu", quota.cpus))
     _refuse_far(pairs, after)
@@ -166,11 +170,6 @@ def _unmatched(pairs: QuotaPairs, quota: Quota) -> tuple[Unmatched, ...]:
         if abs(np.exp(log) - 1) > OFF
     ]
     return tuple(sorted(left, key=lambda one: -abs(np.log(one.speed_up))))
-
-
-def _wanted(pairs: QuotaPairs) -> Floats:
-    """Log quota that each CPU stressor asks for, by its last pair; their median is closest for all of them."""
-    return -np.array([*pairs.after("cpu", 1.0).values()])
 
 
 def _drawn(wanted: Floats, seed: int) -> Floats:

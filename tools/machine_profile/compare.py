@@ -21,6 +21,10 @@ Rates = Mapping[str, tuple[float, ...]]
 DRAWS = 500
 """Pairs of draws for the interval of a summary."""
 TAIL = 0.025
+FENCE = 1.5
+OUTLIER_RULE = f"more than {FENCE:g} interquartile ranges beyond a quartile of its group, in logarithms (Tukey)"
+BUSY = 0.95
+"""A worker that had less of a CPU than this shared it."""
 
 
 class Atoms(NamedTuple):
@@ -78,12 +82,6 @@ def _weights(runs: int) -> Floats:
     edges = np.arange(runs + 1) / runs
     found: Floats = np.diff(beta.cdf(edges, (runs + 1) / 2, (runs + 1) / 2))
     return found
-
-
-FENCE = 1.5
-OUTLIER_RULE = f"more than {FENCE:g} interquartile ranges beyond a quartile of its group, in logarithms (Tukey)"
-BUSY = 0.95
-"""A worker that had less of a CPU than this shared it."""
 
 
 class StressorRatio(Frozen):

@@ -22,6 +22,8 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rate = Literal["real", "cpu"]
 """Bogo operations per second of real time, which a quota and other programs lower, or of CPU time."""
+BESIDE = "beside.json"
+"""The profile without the quota, made beside the one under it."""
 
 
 class System(Frozen):
@@ -138,8 +140,6 @@ class Calibration(Frozen):
 Form = TypeVar("Form", Profile, Calibration)
 IN_FOLDER = {Profile: "profile.json", Calibration: "calibration.json"}
 """What each is called in a run folder."""
-BESIDE = "beside.json"
-"""The profile without the quota, made beside the one under it."""
 
 
 def read(path: Path, form: type[Form]) -> Form:

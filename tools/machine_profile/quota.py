@@ -19,8 +19,7 @@ from typing import NamedTuple
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from ..ending_signals import handled_by
-from ..execution.launch import RunGroup
-from ..execution.resolve import start_failure
+from ..execution.launch import RunGroup, start_failure
 from ..execution.system_calls import prctl
 from ..mitigation.run_group import CURE, MEMBERS, ControlGroupFolder, made_group, place_of, quota_files
 from .form import Quota
@@ -29,6 +28,9 @@ PERIOD_US = 10_000
 """That of the paper: a run of half a second then has 50 periods, and the edges count for little."""
 LEAST_QUOTA_US, LONGEST_PERIOD_US = 2_000, 1_000_000
 """Twice the kernel's least quota: at the least one a single tick overruns it by its own size."""
+MOST_WEIGHT = {1: {"cpu.shares": "262144"}, 2: {"cpu.weight": "10000"}}
+"""By version of control groups."""
+PR_SET_PDEATHSIG = 1
 
 
 def quota_of(cpus: float, period_us: int | None = None) -> Quota:
@@ -52,10 +54,6 @@ def share_of(words: str) -> float:
         return float(words.removesuffix("%")) / (100 if words.endswith("%") else 1)
     except ValueError as error:
         raise VgoError(f"{words!r} is no CPU quota: write 0.6 or 60%.") from error
-
-
-MOST_WEIGHT = {1: {"cpu.shares": "262144"}, 2: {"cpu.weight": "10000"}}
-"""By version of control groups."""
 
 
 @contextmanager
@@ -119,9 +117,6 @@ def counted(folder: Path) -> dict[str, int]:
 def docker_flag(quota: Quota) -> str:
     """The same quota for a container runtime."""
     return f"docker run --cpu-period={quota.period_us} --cpu-quota={quota.quota_us}  (or --cpus={quota.cpus:.4g})"
-
-
-PR_SET_PDEATHSIG = 1
 
 
 class LimitedRunResult(NamedTuple):

@@ -20,6 +20,8 @@ MOST_CPUS = 1.0
 """Of one thread: more than a whole CPU limits nothing."""
 LEAST_RECENT = 8
 """Pairs that say how a quota acts now."""
+NEAR = 0.2
+"""In logarithms: quotas that act alike; pairs of all steps this near to the last say together how it acts."""
 
 
 class Search(Frozen):
@@ -94,9 +96,13 @@ class QuotaPairs:
         return {name: rate - self.base[name] for name, rate in rates.items() if self.groups[name] == group}
 
     def after(self, group: Group, cpus: float) -> dict[str, float]:
-        """The same with a quota: the response of the last pair of each, moved to this quota."""
-        before, last = self.before(group), {one["stressor"]: one["bias"] for one in self._made}
-        return {name: before[name] + last[name] + math.log(cpus) for name in sorted(before.keys() & last.keys())}
+        """The same with a quota: the middle response of the pairs near the last step of each, moved to it."""
+        before, log, found = self.before(group), math.log(self.steps[-1].quota.cpus), dict[str, list[float]]()
+        for one in self._made:
+            if abs(one["quota"] - log) <= NEAR:
+                found.setdefault(one["stressor"], []).append(one["bias"])
+        both = sorted(before.keys() & found.keys())
+        return {name: before[name] + float(np.median(found[name])) + math.log(cpus) for name in both}
 
     def _trial(self, quota: Quota, own: Sequence[Mapping[str, Any]]) -> QuotaTrial:
         if quota.cpus < MOST_CPUS and not any(one["throttled"] for one in own):
@@ -124,9 +130,9 @@ def _pairs(step: QuotaStep, rows: Sequence[Row]) -> list[dict[str, Any]]:
             continue
         pair = {"stressor": full["stressor"], "group": full["group"], "failed": limited["failure"] or full["failure"]}
         if not pair["failed"]:
-            log = math.log(full["bogo_ops"] / full["cpu_s"])
-            bias = math.log(limited["bogo_ops"] / limited["wall_s"]) - log - math.log(step.quota.cpus)
-            pair |= {"full": log, "bias": bias, "throttled": limited["throttled"]}
+            log, quota = math.log(full["bogo_ops"] / full["cpu_s"]), math.log(step.quota.cpus)
+            bias = math.log(limited["bogo_ops"] / limited["wall_s"]) - log - quota
+            pair |= {"full": log, "bias": bias, "quota": quota, "throttled": limited["throttled"]}
             pair["share"] = full["cpu_s"] / full["wall_s"]
         made.append(pair)
     return made

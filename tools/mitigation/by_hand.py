@@ -15,10 +15,9 @@ from ...layers.launcher import is_own
 from ..execution.system_calls import PR_SET_THP_DISABLE
 from ..machine import Machine
 from ..subject import Subject
-from .cpu_choice import chosen_cpus
 from .kernel_file import KernelFiles
 from .kernel_settings import KernelSetting, resolve, same
-from .parameters import with_values
+from .parameters import chosen_cpus, with_values
 from .run_group import MEMBERS, ControlGroupFolder, controllers_of, parts
 
 KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG")
@@ -128,7 +127,8 @@ def shell_line(apply: Apply, subject: Subject, machine: Machine) -> str:
     launcher = (*(["env", *told] if told else []), *map(shlex.quote, machine.launching))
     inner = apply.model_copy(update={"environment": {n: v for n, v in apply.environment.items() if n not in own}})
     launched = (*_into(groups), *_launchers(apply.spawn, machine), *launcher)
-    command = (*launched, *map(shlex.quote, apply.wrap), *variables(inner), _typed(subject))
+    typed = shlex.join(subject.argv if subject.shell else subject.command)  # through the shell if it was asked for
+    command = (*launched, *map(shlex.quote, apply.wrap), *variables(inner), typed)
     redirected = (*command, *filter(None, (_OUTPUT.get(apply.spawn.output),)))
     steps = (*_settings(apply, machine), *temporary(apply, groups), *page_cache(apply, subject), " ".join(redirected))
     line = " && ".join(steps)
@@ -267,8 +267,3 @@ def variables(apply: Apply) -> Iterator[str]:
     added = [shlex.quote(f"{name}={value}") for name, value in added_variables(apply).items()]
     if cleared or copied or added:
         yield " ".join(("env", *cleared, *copied, *added))
-
-
-def _typed(subject: Subject) -> str:
-    """The command as the user typed it; through the shell if it was asked for."""
-    return shlex.join(subject.argv if subject.shell else subject.command)

@@ -15,8 +15,8 @@ from ...knowledge import actions
 from ...knowledge.errors import VgoError
 from ...layers.probes.sysfs import number, read_once
 from ...layers.probes.thermal import TEMPERATURES, Sensors, sensors
-from .checks import Check
 from .gpu_values import gpu_values, visible
+from .verification import Check
 
 OF_CPU = re.compile(r"x86_pkg_temp|coretemp|k10temp|zenpower|cpu|soc", re.I)
 """Zones and chips that belong to the processor."""
@@ -62,7 +62,7 @@ class CoolDownWait:
         return ()
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """Say how often it stayed too hot."""
         if not self._late:
             return ()

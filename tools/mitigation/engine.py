@@ -1,33 +1,123 @@
-"""Apply what outlives a run, for the time of a batch: settings, held files, control groups, GPUs, scripts, a copy."""
+"""Apply a mitigation: how the program starts, and for a batch settings, files, groups, GPUs, scripts, a copy."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import resource
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from ...knowledge.actions import Apply, Gpu
+from ...knowledge.actions import Apply, Gpu, Policy, ResourceLimits, Spawn
+from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
-from ..execution.launch import REAL_TIME, Launch
+from ..execution.launch import REAL_TIME, SCHED_DEADLINE, Launch, Scheduler
 from ..machine import Machine
 from ..subject import Subject
-from .checks import Check
+from .by_hand import IO_CLASSES, KEPT_ENVIRONMENT, added_variables, applicable
 from .cool_down import cooling
 from .gpu_clocks import GpuSettings, gpu_switchable
-from .holds import Holds
 from .journal import Journal, journal_folder
 from .kernel_settings import resolve
-from .launching import mitigated
 from .owned_folder import WorkingCopy, working_copy
-from .parameters import with_values
-from .restore import restore_entries
+from .parameters import chosen_cpus, with_values
+from .restore import guarded, restore_entries
 from .run_group import in_own_group
 from .scripts import MitigationScript
-from .settings import switchable
-from .verification import Starts, prove
-from .watchdog import guarded
+from .settings import Holds, switchable
+from .verification import Check, Starts, prove
+
+_POLICIES: Mapping[Policy, int] = {
+    "deadline": SCHED_DEADLINE,
+    "fifo": os.SCHED_FIFO,
+    "rr": os.SCHED_RR,
+    "batch": os.SCHED_BATCH,
+    "idle": os.SCHED_IDLE,
+}
+# Lists that the loader and glibc read from one variable: ours is added to what the user has.
+_JOINED = {"LD_PRELOAD": ":", "GLIBC_TUNABLES": ":"}
+
+
+def mitigated(launch: Launch, mitigation: Mitigation, subject: Subject, machine: Machine) -> Launch:
+    """Change a launch as the mitigation says, the rest stays; what outlives a run is the engine's."""
+    apply = applicable(with_values(mitigation, {}, machine))
+    spawn = apply.spawn
+    inputs = tuple(map(Path, subject.inputs))
+    return replace(
+        launch,
+        argv=(*_wrapper(apply, launch.environment), *launch.argv),
+        environment=_environment(launch.environment, apply),
+        affinity=chosen_cpus(spawn.affinity, spawn.reserved_cpus, machine) if spawn.affinity else launch.affinity,
+        scheduler=_scheduler(spawn) or launch.scheduler,
+        autogroup_nice=launch.autogroup_nice if spawn.autogroup_nice is None else spawn.autogroup_nice,
+        nice=launch.nice if spawn.nice is None else spawn.nice,
+        timer_slack_ns=launch.timer_slack_ns if spawn.timer_slack_ns is None else spawn.timer_slack_ns,
+        fixed_layout=launch.fixed_layout or spawn.fixed_layout,
+        thp_disable=launch.thp_disable or spawn.thp_disable,
+        io_class=IO_CLASSES[spawn.io_class] if spawn.io_class else launch.io_class,
+        io_level=spawn.io_level if spawn.io_class else launch.io_level,
+        limits={**launch.limits, **_limits(spawn.limits)},
+        output=spawn.output or launch.output,
+        sync=launch.sync or apply.sync_first,
+        evict=inputs if apply.evict_inputs else launch.evict,
+        prewarm=inputs if apply.prewarm_inputs else launch.prewarm,
+    )
+
+
+def _scheduler(spawn: Spawn) -> Scheduler | None:
+    if spawn.policy is None:
+        return None
+    asked = spawn.deadline
+    times = (asked.runtime_us * 1000, asked.period_us * 1000) if asked and spawn.policy == "deadline" else (0, 0)
+    return Scheduler(_POLICIES[spawn.policy], spawn.priority, *times)
+
+
+def _limits(limits: ResourceLimits) -> dict[int, int]:
+    asked = {resource.RLIMIT_STACK: limits.stack, resource.RLIMIT_MEMLOCK: limits.memlock}
+    return {limit: _bytes(value) for limit, value in asked.items() if value}
+
+
+def _bytes(value: str) -> int:
+    if value == "unlimited":
+        return resource.RLIM_INFINITY
+    if not value.isdigit():
+        raise VgoError(f"{value!r} is no limit: give a number of bytes, or unlimited.")
+    return int(value)
+
+
+def _wrapper(apply: Apply, environment: Mapping[str, str]) -> tuple[str, ...]:
+    if not apply.wrap:
+        return ()
+    program = shutil.which(apply.wrap[0], path=environment.get("PATH"))
+    if program is None:
+        raise VgoError(f"{apply.wrap[0]} is not on PATH: install it.")
+    return (program, *apply.wrap[1:])
+
+
+def _environment(base: Mapping[str, str], apply: Apply) -> dict[str, str]:
+    kept = {name: base[name] for name in KEPT_ENVIRONMENT if name in base} if apply.clear_environment else dict(base)
+    return with_variables(kept, added_variables(apply))
+
+
+def with_variables(base: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Set variables; lists are joined with those that are there."""
+    return {**base, **{name: _joined(name, value, base.get(name, "")) for name, value in added.items()}}
+
+
+def _joined(name: str, value: str, before: str) -> str:
+    """Put our entries before the user's: the loader takes the first definition it finds.
+
+    A tunable that we set is taken out of the user's list, since which of two counts depends on the glibc version.
+    """
+    if name not in _JOINED or not before:
+        return value
+    separator = _JOINED[name]
+    keys = {entry.partition("=")[0] for entry in value.split(separator)}
+    others = [entry for entry in before.split(separator) if entry.partition("=")[0] not in keys]
+    return separator.join((value, *others))
 
 
 class MitigationSwitch(Protocol):
@@ -70,9 +160,9 @@ class Applied:
             self.off()
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """What a user should hear; complete after the context has ended."""
-        return (*self.before, *(said for part in self.parts for said in getattr(part, "told", ())))
+        return (*self.before, *(said for part in self.parts for said in getattr(part, "notices", ())))
 
 
 @contextlib.contextmanager
@@ -102,7 +192,7 @@ def applied(
         if apply.cool_down:
             # After everything is set, so that a run begins as cool as it is then.
             opening.parts.append(cooling(apply.cool_down, launch.environment, root))
-        yield Applied(mitigation, launch, tuple(opening.parts), tuple(opening.told))
+        yield Applied(mitigation, launch, tuple(opening.parts), tuple(opening.notices))
 
 
 @dataclass
@@ -116,14 +206,14 @@ class _Opening:
     source: Path | None
     journal: Journal = field(default_factory=lambda: Journal(journal_folder()))
     parts: list[MitigationSwitch] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
     def prepare(self, apply: Apply, launch: Launch) -> None:
         """Take the lock, put back what a dead agent left, and have a watchdog before the first knob is touched."""
         stays = bool(apply.write or apply.script) or apply.gpu != Gpu()
         if stays:
             self.stack.enter_context(self.journal.locked())
-            self.told += restore_entries(self.journal)
+            self.notices += restore_entries(self.journal)
         real_time = launch.scheduler is not None and launch.scheduler.policy in REAL_TIME
         if stays or real_time:
             self.stack.enter_context(guarded(self.journal.folder, watch=real_time))
@@ -133,7 +223,7 @@ class _Opening:
         enter, key = self.stack.enter_context, self.mitigation.key
         if apply.write:
             resolved = resolve(apply.write, self.machine, self.root)
-            self.told += resolved.left_out
+            self.notices += resolved.left_out
             self.parts.append(enter(switchable(key, resolved.knobs, self.journal, self.root)))
         if apply.gpu != Gpu():
             self.parts.append(enter(gpu_switchable(key, apply.gpu, launch.environment, self.journal)))

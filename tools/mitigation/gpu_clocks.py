@@ -13,14 +13,12 @@ from ...knowledge.actions import Gpu
 from ...knowledge.errors import VgoError
 from ...layers.probes.nvidia import REASONS, reasons
 from ..execution.launch import Launch
-from .checks import Check
 from .gpu_values import BASE, GpuGone, GpuValues, gpu_values, untold, visible
 from .journal import Journal, new_entry
-from .kernel_file import GPU
+from .kernel_file import GPU, SavedKnob
 from .kernel_settings import KernelSetting
-from .put_back import SavedKnob
 from .settings import MitigationKnobs, closed_at_the_end, saved_knobs
-from .verification import Starts
+from .verification import Check, Starts
 
 STEP_MHZ = 15.0
 """Clocks of NVIDIA's GPUs come in steps of 7.5 or 15 MHz, so that a lock is rounded by up to that."""
@@ -29,6 +27,10 @@ HELD = 0.9
 _PAUSE_S = 0.01
 _CLOCKS = {"graphics_clock": "NVML_CLOCK_SM", "memory_clock": "NVML_CLOCK_MEM"}
 _HOLD_DOWN = tuple(name for name in REASONS if name not in ("idle", "app_clocks", "display", "sync_boost"))
+NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM = 0, 2
+"""Of nvmlClockType_t."""
+MOST_RUNS = 3
+"""So often is a program run until its GPU has been seen busy."""
 
 
 class Sample(NamedTuple):
@@ -130,12 +132,6 @@ def _sample(values: GpuValues, path: str) -> Sample:
     return sample
 
 
-NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM = 0, 2
-"""Of nvmlClockType_t."""
-MOST_RUNS = 3
-"""So often is a program run until its GPU has been seen busy."""
-
-
 class GpuSettings(MitigationKnobs):
     """The GPU part of one mitigation."""
 
@@ -171,7 +167,7 @@ class GpuSettings(MitigationKnobs):
         super().close()
         if self._touched:
             unlocked = "unlocked now; NVML does not tell whether it was locked before"
-            self.told += (f"{path}: {unlocked}" for path in self._knobs if untold(path))
+            self.notices += (f"{path}: {unlocked}" for path in self._knobs if untold(path))
 
     def _write(self, group: SavedKnob) -> None:
         """Also where it is so already: what is set here is held against the driver, which forgets."""

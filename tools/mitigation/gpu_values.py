@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...layers.probes.nvidia import COMPUTE_MODES, LOST, NO_PACKAGE, refusal
-from .kernel_file import GPU, Gone, KernelFiles, KernelRefusal
-from .put_back import UNTOLD
+from .kernel_file import GPU, UNTOLD, Gone, KernelFiles, KernelRefusal
 
 UNLOCKED = "unlocked"
 BASE = "base"

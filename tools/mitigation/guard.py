@@ -20,12 +20,10 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
-from ..execution.tree import PATIENCE_S as ENDING_S
-from ..execution.tree import end_tree, living, stat
-from ..execution.waiting import Noted, noted, noted_orphans, output_name
-from .kernel_file import GPU, KernelFiles, is_setting
+from ..execution.processes import PATIENCE_S as ENDING_S
+from ..execution.processes import Noted, end_tree, living, noted, noted_orphans, output_name, stat
+from .kernel_file import GPU, KernelFiles, SavedKnob, is_setting, put_group_back
 from .owned_folder import Owner, begun
-from .put_back import SavedKnob, put_group_back
 
 LIFELINE, RUNNING = 3, 4
 """File descriptors: a socket to the agent, and the memory where it notes its run."""

@@ -19,9 +19,8 @@ from ...knowledge.shape import Frozen
 from .. import durable, ending_signals
 from .gpu_values import gpu_values
 from .guard import TOLD
-from .kernel_file import GPU, KernelFiles, is_setting
+from .kernel_file import GPU, KernelFiles, KnobReturn, SavedKnob, is_setting, put_group_back
 from .owned_folder import Owner, boot_id, this_process
-from .put_back import KnobReturn, SavedKnob, put_group_back
 
 _DRAFT = re.compile(r"-(\d+)-(\d+)\.draft$")
 _WAIT_S, _PAUSE_S = 5.0, 0.01

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .checks import INCOMPLETE
 from .kernel_file import cpu_list
 from .program import Process, ProcessObservation
 
@@ -15,6 +14,7 @@ ON_HOST = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 _PARENT = 4
 """The field of /proc/PID/stat."""
 Cpus = frozenset[int]
+INCOMPLETE = "not every MPI rank was there"
 
 
 def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> ProcessObservation:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from ...knowledge.actions import Apply, Verify
 from ...layers.probes.cgroup_tree import own_groups
 from ..execution.launch import REAL_TIME, SCHED_DEADLINE, Launch
-from ..execution.page_cache import resident_share
 from ..execution.system_calls import (
     ADDR_NO_RANDOMIZE,
     IOPRIO_CLASS_SHIFT,
@@ -23,6 +22,7 @@ from ..execution.system_calls import (
     deadline_of,
     io_priority_calls,
     libc,
+    resident_share,
 )
 from .kernel_file import cpu_list
 from .mpi_ranks import of_ranks

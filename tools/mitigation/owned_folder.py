@@ -14,7 +14,14 @@ from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...layers.pid_namespace import NAMESPACE, pid_namespace, told_start
-from ..execution.tree import DEAD, stat
+from ..execution.processes import DEAD, stat
+
+_NAME = re.compile(r"vgo-agent-(\d+)-(\d+)-")
+SHARED_MEMORY = Path("/dev/shm")
+LARGEST = 256 << 20
+"""Bytes: memory that the program may need itself."""
+# Our own results lie below the working directory unless told otherwise, and are no part of the program.
+_NOT_COPIED = "vgo-runs"
 
 
 class Owner(NamedTuple):
@@ -66,9 +73,6 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-_NAME = re.compile(r"vgo-agent-(\d+)-(\d+)-")
-
-
 def make_folder(parent: Path) -> Path:
     """Make a folder of this process below `parent`."""
     owner = this_process()
@@ -106,14 +110,6 @@ def _stale(path: Path) -> bool:
     except FileNotFoundError:  # another agent removed it just now
         return False
     return not Owner(int(named[1]), int(named[2])).alive
-
-
-SHARED_MEMORY = Path("/dev/shm")
-LARGEST = 256 << 20
-"""Bytes: memory that the program may need itself."""
-
-# Our own results lie below the working directory unless told otherwise, and are no part of the program.
-_NOT_COPIED = "vgo-runs"
 
 
 @dataclass(frozen=True)

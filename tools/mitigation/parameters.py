@@ -1,4 +1,4 @@
-"""Put numbers and words in the place of `{name}` in a mitigation, and say which of them a search may try."""
+"""Put numbers and words in the place of `{name}` in a mitigation: which a search may try, which CPUs they mean."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import first
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
+from .kernel_file import cpu_list
 
 _NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?([a-z]+)=((?:[^{}]|\{[^{}]*\})*)|\*(\d+))?\}")
 """`{quota}`, or `{quota?max=-1}`: the value, but -1 where it is `max`; `{quota*1000}` is a thousand times the value."""
@@ -154,3 +155,29 @@ def _value(found: re.Match[str], values: Mapping[str, str]) -> str:
             raise VgoError(f"{values[name]} is no value for {name}: it is a whole number.")
         return str(int(values[name]) * int(times))
     return instead if values[name] == word else values[name]
+
+
+def chosen_cpus(kind: str, reserved: str, machine: Machine) -> frozenset[int]:
+    """Choose among the CPUs that this process may use."""
+    if kind == "one_cpu":
+        return frozenset({machine.quiet_cpu})
+    if kind == "one_per_core":
+        return frozenset(min(core) for core in machine.cores) or frozenset(machine.cpus)
+    if kind == "all_but_reserved":
+        return frozenset(machine.cpus) - frozenset(reserved_cpus(reserved, machine))
+    cpus = frozenset(cpu_list(kind))
+    if not cpus or not cpus <= set(machine.cpus):
+        allowed = ",".join(map(str, machine.cpus))
+        raise VgoError(f"The CPUs {kind} are not among those that this process may use: {allowed}.")
+    return cpus
+
+
+def reserved_cpus(asked: str, machine: Machine) -> tuple[int, ...]:
+    """Leave the first CPUs to everybody else, since devices and services tend to use those; the quiet one goes last."""
+    if not asked.isdigit():
+        raise VgoError(f"{asked} CPUs cannot be left to others: give a whole number.")
+    most = len(machine.cpus) - 1
+    if int(asked) > most:
+        leave = f"leave {most} at most" if most else "give it more CPUs (taskset, cpuset, a larger machine)"
+        raise VgoError(f"Of {most + 1} CPUs {asked} left to others would leave none to the program: {leave}.")
+    return tuple(sorted(machine.cpus, key=lambda cpu: (cpu == machine.quiet_cpu, cpu))[: int(asked)])

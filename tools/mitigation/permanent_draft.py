@@ -16,8 +16,8 @@ from ...knowledge.schema import Mitigation
 from ..machine import Machine
 from ..subject import Subject
 from .by_hand import launchers
-from .cpu_choice import chosen_cpus
 from .kernel_settings import KernelSetting, resolve
+from .parameters import chosen_cpus
 from .run_group import PERIOD_US
 
 PROC_SYS = "/proc/sys/"

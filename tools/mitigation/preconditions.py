@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 
 from ...knowledge.actions import Precondition, Spawn
 from ...knowledge.errors import VgoError
+from ...knowledge.loader import Knowledge, load
 from ...knowledge.schema import REAL_TIME, Mitigation
 from ..machine import Machine
 from ..subject import Subject
-from .cpu_choice import chosen_cpus
-from .parameters import with_values
+from .parameters import chosen_cpus, with_values
 from .run_group import CURE, LIMITS, controllers_of, limit_bytes
+
+BUSY_WITH_ONE = 1.1
+"""CPUs that a single-threaded program keeps busy at most: a helper thread may run now and then."""
+_DEBIAN_PACKAGES = {
+    "libjemalloc.so.2": "libjemalloc2",
+    "libtcmalloc_minimal.so.4": "libtcmalloc-minimal4",
+    "libmimalloc.so.2": "libmimalloc2.0",
+    "mpirun": "openmpi-bin",
+    "numactl": "numactl",
+    "chrt": "util-linux",
+    "prlimit": "util-linux",
+    "setarch": "util-linux",
+    "taskset": "util-linux",
+}
+_Check = Callable[[Precondition, Machine, Subject, float | None], Iterator[str]]
 
 
 def dangers(
-    mitigation: Mitigation,
-    machine: Machine,
-    subject: Subject | None,
-    peak_bytes: float | None = None,
+    mitigation: Mitigation, machine: Machine, subject: Subject | None, peak_bytes: float | None = None
 ) -> tuple[str, ...]:
     """Give one reason for each thing that must not be done here; empty when it may be applied.
 
@@ -89,24 +102,6 @@ def _starving(path: str, value: str, peak_bytes: float | None) -> Iterator[str]:
         yield f"the program has used {used:.0f} MB, and a limit of {most:.0f} MB would kill it: raise it"
 
 
-BUSY_WITH_ONE = 1.1
-"""CPUs that a single-threaded program keeps busy at most: a helper thread may run now and then."""
-
-_DEBIAN_PACKAGES = {
-    "libjemalloc.so.2": "libjemalloc2",
-    "libtcmalloc_minimal.so.4": "libtcmalloc-minimal4",
-    "libmimalloc.so.2": "libmimalloc2.0",
-    "mpirun": "openmpi-bin",
-    "numactl": "numactl",
-    "chrt": "util-linux",
-    "prlimit": "util-linux",
-    "setarch": "util-linux",
-    "taskset": "util-linux",
-}
-
-_Check = Callable[[Precondition, Machine, Subject, float | None], Iterator[str]]
-
-
 def unmet(condition: Precondition, machine: Machine, subject: Subject, busy_cpus: float | None) -> tuple[str, ...]:
     """Give one reason for each field that does not hold, each with what would make it so.
 
@@ -116,10 +111,7 @@ def unmet(condition: Precondition, machine: Machine, subject: Subject, busy_cpus
 
 
 def beyond_reach(
-    mitigation: Mitigation,
-    machine: Machine,
-    subject: Subject | None = None,
-    peak_bytes: float | None = None,
+    mitigation: Mitigation, machine: Machine, subject: Subject | None = None, peak_bytes: float | None = None
 ) -> tuple[str, ...]:
     """Say why the tool cannot apply a mitigation, or must not, although it could be tried by hand.
 
@@ -238,3 +230,9 @@ def _version(text: str) -> tuple[int, ...]:
 def _install(name: str) -> str:
     package = _DEBIAN_PACKAGES.get(name)
     return f" (Debian: apt install {package})" if package else ": install it and put it where the loader or PATH looks"
+
+
+@functools.cache
+def shipped() -> Knowledge:
+    """All factors and mitigations that ship."""
+    return load()

@@ -17,6 +17,16 @@ _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
 _DT_NEEDED, _DT_STRTAB = 1, 5
 _MOST_HEADERS = 1024
 _LARGEST_TABLE = 1 << 20
+_MACHINES = {3: "x86", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 40: "Arm", 62: "x86-64", 183: "Arm 64"}
+_BITS = {1: 32, 2: 64}
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*t?$")
+_INTERPRETER = re.compile(r"((python|pypy|perl|ruby|node|Rscript|lua)[0-9.]*t?|sh|bash|dash|zsh|ksh)$")
+_OPENMP = re.compile(r"lib(gomp|omp|iomp5)\.so")
+_STARTS_RANKS = re.compile(r"(?:^|[\s/;&|(])(?:mpirun|mpiexec|orterun|prterun|srun)(?:[.\w]*)(?=\s|$)", re.M)
+_LONGEST_SCRIPT = 64 << 10
+_LARGEST_HASHED = 256 << 20
+_MOST_SHEBANGS = 4
+_MOST_INPUTS = 16
 
 
 class _Segment(NamedTuple):
@@ -38,9 +48,7 @@ class Elf:
     """Sonames of the libraries it links directly."""
 
 
-_MACHINES = {3: "x86", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 40: "Arm", 62: "x86-64", 183: "Arm 64"}
 _MACHINES |= {22: "S390", 243: "RISC-V", 258: "LoongArch"}
-_BITS = {1: 32, 2: 64}
 
 
 def kind_of_machine(elf: Elf) -> str:
@@ -101,16 +109,6 @@ def _file_offset(segments: list[_Segment], address: int) -> int:
 def _string(file: BinaryIO, at: int) -> str:
     file.seek(at)
     return file.read(256).split(b"\0", 1)[0].decode(errors="replace")
-
-
-_PYTHON = re.compile(r"(python|pypy)[0-9.]*t?$")
-_INTERPRETER = re.compile(r"((python|pypy|perl|ruby|node|Rscript|lua)[0-9.]*t?|sh|bash|dash|zsh|ksh)$")
-_OPENMP = re.compile(r"lib(gomp|omp|iomp5)\.so")
-_STARTS_RANKS = re.compile(r"(?:^|[\s/;&|(])(?:mpirun|mpiexec|orterun|prterun|srun)(?:[.\w]*)(?=\s|$)", re.M)
-_LONGEST_SCRIPT = 64 << 10
-_LARGEST_HASHED = 256 << 20
-_MOST_SHEBANGS = 4
-_MOST_INPUTS = 16
 
 
 @dataclass(frozen=True)

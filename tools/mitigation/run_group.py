@@ -17,10 +17,10 @@ from ...layers.probes.cgroup_tree import MOUNT, own_groups, unified
 from ...layers.probes.sysfs import text_of
 from ..execution.launch import Launch, RunGroup
 from ..machine import GroupPlace, Machine
-from .cpu_choice import chosen_cpus
 from .guard import RUN_GROUP
 from .kernel_file import KernelRefusal
 from .owned_folder import Owner, this_process
+from .parameters import chosen_cpus
 
 CONTROLLERS: tuple[Controller, ...] = ("cpu", "cpuset", "memory")
 VERSION_2 = {"blkio": "io"}
@@ -36,6 +36,17 @@ _LEAST_SHARES, _MOST_SHARES = 2, 262_144
 PERIOD_US = 100_000
 """The usual period of a CPU quota."""
 _numbers = itertools.count(1)
+CURE = (
+    "run as root, and where control groups are version 2 below a group that hands it on "
+    "(systemd-run --scope -p Delegate=yes)"
+)
+LIMITS = {"memory.max": "memory.current", "memory.high": "memory.current"} | {
+    f"memory.{name}limit_in_bytes": f"memory.{name}usage_in_bytes" for name in ("", "memsw.")
+}
+"""File of a control group, of either version, to the one that shows what is in use."""
+_BYTES = re.compile(r"(0x[0-9a-f]+|0[0-7]*|[1-9][0-9]*|)([kmgtpe]?)", re.IGNORECASE)
+_SUFFIXES = "kmgtpe"
+_WORD = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -94,12 +105,6 @@ def _place(controller: str, group: ControlGroup, machine: Machine) -> GroupPlace
     if limits and shared and shared.version == 2 and controller in _handed(Path(shared.folder)):
         return shared
     raise VgoError(f"No control group with the controller {controller} can be made here: {CURE}.")
-
-
-CURE = (
-    "run as root, and where control groups are version 2 below a group that hands it on "
-    "(systemd-run --scope -p Delegate=yes)"
-)
 
 
 @contextlib.contextmanager
@@ -212,15 +217,6 @@ def quota_files(version: int, quota_us: object, period_us: int) -> dict[str, str
 def _handed(folder: Path) -> list[str]:
     """Controllers that the folder hands to the groups below it."""
     return text_of(folder / "cgroup.subtree_control").split()
-
-
-LIMITS = {"memory.max": "memory.current", "memory.high": "memory.current"} | {
-    f"memory.{name}limit_in_bytes": f"memory.{name}usage_in_bytes" for name in ("", "memsw.")
-}
-"""File of a control group, of either version, to the one that shows what is in use."""
-_BYTES = re.compile(r"(0x[0-9a-f]+|0[0-7]*|[1-9][0-9]*|)([kmgtpe]?)", re.IGNORECASE)
-_SUFFIXES = "kmgtpe"
-_WORD = (1 << 64) - 1
 
 
 def limit_bytes(value: str) -> int | None:

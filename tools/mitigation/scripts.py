@@ -13,9 +13,9 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_entry
 from ...knowledge.loader import load
 from ...knowledge.schema import Mitigation
-from ...layers.trust import is_trusted
-from .checks import Check
+from ...layers.reading import is_trusted
 from .journal import Journal, new_entry
+from .verification import Check
 
 PATIENCE_S = 60.0
 _PLACE = re.compile(r"\\\{[a-z][a-z0-9_]*\\\}")

@@ -1,8 +1,10 @@
-"""Settings that outlive a run: journalled for the whole batch, switched on and off around each run."""
+"""Settings that outlive a run, journalled and switched around it, and files that are in force while held open."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -10,13 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from ...knowledge.actions import Hold
 from ...knowledge.errors import VgoError
 from ..ending_signals import held
-from .checks import Check
 from .journal import Journal, JournalEntry, new_entry, put_back
-from .kernel_file import KernelFiles, KernelRefusal, in_force
+from .kernel_file import KernelFiles, KernelRefusal, SavedKnob, as_before, in_force, put_group_back
 from .kernel_settings import KernelSetting, rounded, same
-from .put_back import SavedKnob, as_before, put_group_back
+from .verification import Check
+
+HELD = ("/dev/cpu_dma_latency",)
+"""Elsewhere an open file with a number in it is no request that ends with it."""
 
 
 class MitigationKnobs:
@@ -35,7 +40,7 @@ class MitigationKnobs:
         self._journal = journal
         self._files = files
         self._touched = self._set = False
-        self.told: list[str] = []
+        self.notices: list[str] = []
         """What a user should hear: settings left out, rounded, or changed by someone else."""
         journal.record(entry)
 
@@ -59,7 +64,7 @@ class MitigationKnobs:
     def close(self) -> None:
         """Put everything back, and only then forget it."""
         if self._touched:
-            self.told += (returned.said for returned in put_back(self._entry) if returned.foreign)
+            self.notices += (returned.said for returned in put_back(self._entry) if returned.foreign)
         self._journal.remove(self._entry)
 
     def _refuse_foreign(self) -> None:
@@ -81,7 +86,7 @@ class MitigationKnobs:
 
     def _leave_out(self, group: SavedKnob, why: str) -> None:
         """Go on without a knob that refuses; at least one must hold."""
-        self.told.append(f"{group.path}: left out ({why})")
+        self.notices.append(f"{group.path}: left out ({why})")
         del self._knobs[group.path]
         if not self._knobs:
             raise KernelRefusal(f"Nothing of {self._entry.mitigation} can be set here ({why}).")
@@ -94,7 +99,7 @@ class MitigationKnobs:
                 asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
                 groups.append(replace(group, wanted=seen))
                 if not same(asked, seen) and rounded(asked, seen):
-                    self.told.append(f"{group.path}: the {self.maker} made {seen} of {asked}")
+                    self.notices.append(f"{group.path}: the {self.maker} made {seen} of {asked}")
         self._entry = self._entry.model_copy(update={"groups": tuple(groups), "applied": True})
         self._journal.record(self._entry)
 
@@ -154,3 +159,64 @@ def saved_knobs(knobs: Sequence[KernelSetting], files: KernelFiles) -> tuple[Sav
         )
         for knob in knobs
     )
+
+
+class Holds:
+    """The files of one mitigation."""
+
+    def __init__(self, holds: Sequence[Hold], root: Path = Path("/")) -> None:
+        """Refuse what is no request of this kind."""
+        self._holds = holds
+        self._root = root
+        self._open: dict[str, int] = {}
+        for hold in holds:
+            if hold.path not in HELD:
+                raise VgoError(f"{hold.path} is no file whose value ends when it is closed: take it out.")
+        self._before = {hold.path: self._unheld(hold.path) for hold in holds}
+
+    def on(self) -> tuple[Check, ...]:
+        """Write the values, keep the files open, and read them back (level 1)."""
+        for hold in self._holds:
+            if hold.path not in self._open:
+                file = self._opened(hold.path, os.O_RDWR)
+                self._open[hold.path] = file
+                os.pwrite(file, struct.pack("=i", hold.int32), 0)
+        return tuple(self._check(hold) for hold in self._holds)
+
+    def off(self) -> tuple[Check, ...]:
+        """Close the files, and see that they are as before (level 1)."""
+        self.close()
+        seen = {hold.path: self._unheld(hold.path) for hold in self._holds}
+        return tuple(
+            Check(level=1, what=path, expected=str(old), seen=str(seen[path]), passed=seen[path] == old)
+            for path, old in self._before.items()
+        )
+
+    def close(self) -> None:
+        """Close the files."""
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+    def _check(self, hold: Hold) -> Check:
+        seen = _read(self._open[hold.path])
+        # The kernel shows the strictest of all requests.
+        return Check(level=1, what=hold.path, expected=str(hold.int32), seen=str(seen), passed=0 <= seen <= hold.int32)
+
+    def _unheld(self, path: str) -> int:
+        file = self._opened(path, os.O_RDONLY)
+        try:
+            return _read(file)
+        finally:
+            os.close(file)
+
+    def _opened(self, path: str, mode: int) -> int:
+        try:
+            return os.open(self._root / path.lstrip("/"), mode | os.O_CLOEXEC)
+        except OSError as error:
+            cure = "run vgo-agent as root" if isinstance(error, PermissionError) else "leave it out"
+            raise VgoError(f"Cannot hold {path} ({error.strerror}): {cure}.") from error
+
+
+def _read(file: int) -> int:
+    (value,) = struct.unpack("=i", os.pread(file, 4, 0))
+    return int(value)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import shutil
 import threading
 from dataclasses import replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ...knowledge.actions import Apply
 from ...knowledge.schema import Mitigation
+from ...knowledge.shape import Frozen
 from ..execution.launch import Launch, OnStarted, Run
-from .checks import ENDED, INCOMPLETE, UNREADABLE, Check
+from .mpi_ranks import INCOMPLETE
 from .observation import Promise, Reader, proofs
 from .program import Process
 
+ENDED = "the program ended before it could be read"
+UNREADABLE = "the kernel does not let us read it"
+
+NOT_IN_FORCE = "not in force: "
 _MOST_ATTEMPTS = 1000
 _LONG_ENOUGH_NS, _LONGEST_NS = 1_000_000_000, 10_000_000_000
 """What did not show in runs of the first length together that were seen, or of the second in all, was not there.
@@ -24,6 +29,26 @@ _ONLY_AT_THE_START = ("apply.evict_inputs", "apply.sync_first", "apply.prewarm_i
 """Later the program may have read the files itself, or written."""
 _TO_THE_END = ("verify.ranks",)
 """The last look decides: a library of MPI binds a rank to one CPU after the other while it gets to know the machine."""
+
+
+class Check(Frozen):
+    """One thing that shows whether a mitigation is in force."""
+
+    level: Literal[1, 2, 3]
+    what: str
+    expected: str
+    seen: str
+    passed: bool
+
+    @property
+    def failure(self) -> str:
+        """What a check that was not passed says."""
+        return f"{NOT_IN_FORCE}{self.what} is {self.seen}, expected {self.expected}"
+
+    @property
+    def proof(self) -> str:
+        """What a check of this level shows."""
+        return ("the knob reads back", "the process shows it", "the factor moved")[self.level - 1]
 
 
 class Starts(Protocol):

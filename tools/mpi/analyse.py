@@ -13,8 +13,7 @@ from ..statistics.ratio_test import holm
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, ColumnCorrelation, FloatArray, IntervalEstimate
 from .attribution import RankAttribution, Slowest, beyond, common, explained, of_hosts, slowest, usual
-from .rank_summary import HostRanks, Ranks, RankSummary, RanksVerdict, crowded, fixed, placed
-from .rows import RankRows
+from .rank_summary import HostRanks, RankRows, Ranks, RankSummary, RanksVerdict, crowded, fixed, placed
 
 LEAST_RUNS = 10
 LEAST_SHARE = 0.25

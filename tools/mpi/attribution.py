@@ -12,8 +12,7 @@ from scipy.special import bdtrc, betaincinv, ndtri
 from ..statistics.ratio_test import holm
 from ..statistics.spread import inflation
 from ..statistics.values import FloatArray, IntArray, IntervalEstimate
-from .rank_summary import HostRanks
-from .rows import RankRows
+from .rank_summary import HostRanks, RankRows
 
 PERMUTATIONS = 2000
 RESAMPLES = 1000

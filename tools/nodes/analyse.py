@@ -13,12 +13,17 @@ from ...knowledge.errors import VgoError
 from ..analysis.analyse import analyse
 from ..analysis.analysis import Analysis, AnalysisOptions, TableVerdict, concluded
 from ..recorded.recorded import Observations, RecordedRuns
-from ..statistics.fleet.levels import LEAST_RUNS, Drained, NodeEstimates, drained, levels
-from ..statistics.fleet.odd import NodeDeviation, Odd, odd
+from ..statistics.fleet.levels import LEAST_RUNS, Drained, NodeDeviation, NodeEstimates, Odd, drained, levels, odd
 from ..statistics.fleet.shares import NodeDifference, Shares, between, differs, medians, shares
 from ..statistics.values import ColumnCorrelation, FiniteResult, FloatArray, IntArray
 
 NodesVerdict = Literal["odd nodes", "no odd node", "cannot tell"]
+MARGIN = 0.02
+"""A node that differs by less is not worth a drain."""
+SPREAD_MARGIN = 0.25
+"""The least difference of spread that matters, as a ratio less one."""
+MOST_FOLLOWING = 10
+CONSEQUENCES = ("consequence", "id", "order")
 
 
 class NodeSummary(FiniteResult):
@@ -60,14 +65,6 @@ class NodeComparison(TableVerdict):
     drained: Drained | None = None
     """All runs without them."""
     warnings: tuple[str, ...] = ()
-
-
-MARGIN = 0.02
-"""A node that differs by less is not worth a drain."""
-SPREAD_MARGIN = 0.25
-"""The least difference of spread that matters, as a ratio less one."""
-MOST_FOLLOWING = 10
-CONSEQUENCES = ("consequence", "id", "order")
 
 
 @dataclass(frozen=True)
@@ -157,12 +154,7 @@ def _spread(found: NodeEstimates, alpha: float) -> Odd | None:
 
 
 def _node(
-    place: int,
-    design: Observations,
-    nodes: Nodes,
-    of_nodes: FloatArray,
-    level: Odd,
-    spread: Odd | None,
+    place: int, design: Observations, nodes: Nodes, of_nodes: FloatArray, level: Odd, spread: Odd | None
 ) -> NodeSummary:
     """Describe a node; of an odd one name the columns in which it stands out, but those that follow from its time."""
     own = design.outcome[nodes.codes == place]

@@ -24,6 +24,26 @@ _READABLE = 0.8
 _NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?"
 _QUANTITY = rf"^(?i:(?P<number>{_NUMBER}))\s*(?P<unit>[A-Za-zµμ%°][A-Za-zµμ%°/·.^ -]*)?$"
 _MOMENT = re.compile(r"\d{4}[-/]\d\d[-/]\d\d([T ]\d\d:?\d\d(:?\d\d)?.*)?|\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
+LONGEST = 80
+"""Letters of a name or a value in a sentence."""
+BOUNDS = f"only numbers from {SMALLEST:g} to {LARGEST:g} are computed with"
+_UNITS = re.compile(r"%|°?C|celsius|[kmg]?hz|rpm|m?v|volts?|watts?|w", re.I)
+_WORDS = {
+    "percent",
+    "pct",
+    "ratio",
+    "share",
+    "fraction",
+    "temp",
+    "temps",
+    "temperature",
+    "celsius",
+    "freq",
+    "frequency",
+}
+_TIMES = {"s", "ms", "us", "ns", "sec", "secs", "seconds", "time", "duration", "latency", "elapsed", "wall", "delay"}
+_SLACK = 0.1
+"""How far a share that was computed as a difference of shares may lie outside [0, 1]."""
 
 
 class Quantity(NamedTuple):
@@ -89,10 +109,6 @@ def _promising(text: pl.Series) -> bool:
     places = np.unique(np.linspace(0, len(text) - 1, 1000).astype(np.int64))
     sample = text.gather(places).drop_nulls()
     return sample.is_empty() or bool(sample.str.contains(_QUANTITY).mean() or 0)
-
-
-LONGEST = 80
-"""Letters of a name or a value in a sentence."""
 
 
 def check_names(recorded: RecordedRuns, wanted: ColumnOptions) -> None:
@@ -175,28 +191,7 @@ def _beyond(columns: pl.Expr) -> pl.Expr:
     return ((size > LARGEST) | ((size < SMALLEST) & (size > 0))) & columns.is_finite()
 
 
-BOUNDS = f"only numbers from {SMALLEST:g} to {LARGEST:g} are computed with"
-
-
-_UNITS = re.compile(r"%|°?C|celsius|[kmg]?hz|rpm|m?v|volts?|watts?|w", re.I)
-_WORDS = {
-    "percent",
-    "pct",
-    "ratio",
-    "share",
-    "fraction",
-    "temp",
-    "temps",
-    "temperature",
-    "celsius",
-    "freq",
-    "frequency",
-}
 _WORDS |= {"mhz", "ghz", "khz", "hz", "util", "utilisation", "utilization", "rss", "voltage", "rpm", "loadavg", "degc"}
-_TIMES = {"s", "ms", "us", "ns", "sec", "secs", "seconds", "time", "duration", "latency", "elapsed", "wall", "delay"}
-
-_SLACK = 0.1
-"""How far a share that was computed as a difference of shares may lie outside [0, 1]."""
 
 
 def is_level(name: str, unit: str, values: FloatArray, outcome: FloatArray) -> bool:

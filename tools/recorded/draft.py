@@ -10,11 +10,16 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ..execution.samples import ITERATION, RUN
+from ..execution.outcomes import ITERATION, RUN
 from ..statistics.values import BoolArray, FloatArray, IntArray
 from .columns import Mixed, parse, seconds
 from .recorded import NO_ORDER, ColumnOptions, RecordedRuns
 from .understand import GroupColumn, at_sight, restated
+
+__all__ = ["ITERATION", "of_runs", "runs_of", "sample_notes", "within"]
+_KEY = ("call", RUN)
+"""Runs are counted within a call; a table that measured once may lack the first."""
+WHOLE_RUNS = "the same in all samples of each run, and what differs between whole runs was taken out"
 
 
 class RunOrder(NamedTuple):
@@ -74,12 +79,6 @@ def _moments(column: pl.Series) -> FloatArray | None:
     return column.cast(pl.Float64).to_numpy(writable=True)
 
 
-__all__ = ["ITERATION", "of_runs", "runs_of", "sample_notes", "within"]
-
-_KEY = ("call", RUN)
-"""Runs are counted within a call; a table that measured once may lack the first."""
-
-
 def runs_of(frame: pl.DataFrame) -> IntArray:
     """Number the run that each row is a sample of, shape (rows,); where rows are runs, each has its own."""
     if RUN not in frame.columns:
@@ -120,9 +119,6 @@ def sample_notes(outcome: FloatArray, runs: IntArray) -> Iterator[str]:
             f"Rows are samples of {number} runs: what differs between whole runs was taken out "
             f"({share:.0%} of the variance)."
         )
-
-
-WHOLE_RUNS = "the same in all samples of each run, and what differs between whole runs was taken out"
 
 
 class MatrixBuilder:

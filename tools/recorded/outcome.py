@@ -35,10 +35,10 @@ _WORSE_HIGH = {
     "variance",
     "sd",
 }
-_WORSE_HIGH |= {"latency", "time", "duration", "elapsed", "wall", "delay", "jitter", "seconds", "std", "cv", "cost"}
 _BETTER_HIGH = {"throughput", "bandwidth", "ops", "rate", "score", "iops", "fps", "flops", "gflops", "mflops", "tflops"}
-_BETTER_HIGH |= {"speed", "speedup", "qps", "tps", "rps", "ips", "ipc", "mips", "efficiency", "bogo", "goodput", "mbps"}
 _UNIT_COLUMNS = ("unit", "units", "metric_unit")
+_WORSE_HIGH |= {"latency", "time", "duration", "elapsed", "wall", "delay", "jitter", "seconds", "std", "cv", "cost"}
+_BETTER_HIGH |= {"speed", "speedup", "qps", "tps", "rps", "ips", "ipc", "mips", "efficiency", "bogo", "goodput", "mbps"}
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ..statistics.ranks import centred_ranks, ranks_of
-from ..statistics.values import FloatArray, IntArray
+from ..statistics.values import FloatArray, IntArray, centred_ranks, ranks_of
 from .columns import Mixed, are_moments, listed, parse, shortened
 from .outcome import unit_columns
 from .recorded import ColumnOptions, RecordedRuns
@@ -20,6 +19,31 @@ FEW = 20
 """A text that differs in every one of more runs than this names them."""
 MOST_VALUES = 100
 """Values that a text setting may have: each becomes a column."""
+MOST_MISSING = 0.2
+"""Share of missing values up to which the rest still speaks for the column."""
+_FEWEST = 8
+"""Runs from which a column that only grows is unlikely to do so by luck (2 in 8!)."""
+MOMENT = re.compile(r"(^|[_.\s-])(timestamp|epoch|date|datetime|ts|at|when)($|[_.\s-])", re.I)
+NUMBER = re.compile(
+    r"(run|rep|repeat|repetition|replication|replicate|trial|iteration)([_.\s-]?(no|num|number|id|index))?", re.I
+)
+_EPOCH = (1e9, 4e9)
+"""Seconds since 1970 of the years 2001 to 2096."""
+_ALIKE = 0.995
+"""Least rank correlation and R2 (linear or log-log) that say "the same quantity".
+
+Both are asked, so that a cause with two far values, whose R2 with a two-mode outcome is nearly 1, is kept: its rank
+correlation is at most 0.87. Simulated (normal, lognormal, bimodal, spiky; 300 samples each, 60 at 2,000 runs): a copy
+rounded to a fifth of the robust SD is found in 69 to 83 % at 30 runs and in all at 200 and 2,000 runs (a tenth: 93 to
+100 % at 30); a cause with noise of a tenth of that SD is set aside in at most 24 % at 10, 14 % at 30 and 16 % at 200
+runs, one with noise of .23 of it in at most 6 % at 10 runs and never from 30 on; the mode of a run as 0/1, never.
+"""
+_MONOTONE = 0.9999
+"""Least rank correlation that needs no shape: any monotone function of the outcome."""
+_ROWS = 4096
+"""Rows, evenly over the runs, that are enough to tell."""
+_CHUNK = 256
+_FEWEST_RESTATED = 8
 
 
 @dataclass
@@ -133,18 +157,6 @@ def _advice(column: pl.Series) -> str:
     return f"text with {values} values: give it with --settings if it was varied on purpose, or with --group"
 
 
-MOST_MISSING = 0.2
-"""Share of missing values up to which the rest still speaks for the column."""
-_FEWEST = 8
-"""Runs from which a column that only grows is unlikely to do so by luck (2 in 8!)."""
-MOMENT = re.compile(r"(^|[_.\s-])(timestamp|epoch|date|datetime|ts|at|when)($|[_.\s-])", re.I)
-NUMBER = re.compile(
-    r"(run|rep|repeat|repetition|replication|replicate|trial|iteration)([_.\s-]?(no|num|number|id|index))?", re.I
-)
-_EPOCH = (1e9, 4e9)
-"""Seconds since 1970 of the years 2001 to 2096."""
-
-
 class GroupColumn(NamedTuple):
     """One column of one group of runs."""
 
@@ -214,23 +226,6 @@ FOR_FACTORS = (*FOR_ALL, epoch, run_number, cumulative)
 def at_sight(column: GroupColumn, setting: bool) -> str:
     """Return the first reason to set a column aside, "" if there is none."""
     return next((reason for check in (FOR_ALL if setting else FOR_FACTORS) if (reason := check(column))), "")
-
-
-_ALIKE = 0.995
-"""Least rank correlation and R2 (linear or log-log) that say "the same quantity".
-
-Both are asked, so that a cause with two far values, whose R2 with a two-mode outcome is nearly 1, is kept: its rank
-correlation is at most 0.87. Simulated (normal, lognormal, bimodal, spiky; 300 samples each, 60 at 2,000 runs): a copy
-rounded to a fifth of the robust SD is found in 69 to 83 % at 30 runs and in all at 200 and 2,000 runs (a tenth: 93 to
-100 % at 30); a cause with noise of a tenth of that SD is set aside in at most 24 % at 10, 14 % at 30 and 16 % at 200
-runs, one with noise of .23 of it in at most 6 % at 10 runs and never from 30 on; the mode of a run as 0/1, never.
-"""
-_MONOTONE = 0.9999
-"""Least rank correlation that needs no shape: any monotone function of the outcome."""
-_ROWS = 4096
-"""Rows, evenly over the runs, that are enough to tell."""
-_CHUNK = 256
-_FEWEST_RESTATED = 8
 
 
 def restated(values: FloatArray, outcome: FloatArray, exempt: Collection[int] = ()) -> dict[int, str]:

@@ -30,6 +30,7 @@ _DESCRIBED = {
     "repeat": ("int", "Iteration/repeat number."),
     "rank": ("int", "MPI rank (0 for non-MPI)."),
 }
+SIDECAR_BEGINS = "# What the columns of the table beside this file mean"
 
 
 def write_sharp(recorded: RecordedRuns, folder: Path) -> tuple[Path, ...]:
@@ -152,9 +153,6 @@ def _nested(flat: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def _json(values: object) -> str:
     return f"```json\n{json.dumps(values, indent=2, ensure_ascii=False)}\n```"
-
-
-SIDECAR_BEGINS = "# What the columns of the table beside this file mean"
 
 
 def write(recorded: RecordedRuns, path: Path, *, fresh: bool = False) -> tuple[Path, ...]:

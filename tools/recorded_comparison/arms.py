@@ -17,6 +17,8 @@ from ..recorded.outcome import lower_is_better, outcome_column, unit_columns
 from ..recorded.recorded import ColumnOptions, RecordedRuns
 from ..statistics.values import FloatArray, IntArray
 
+MOST_ARMS = 50
+
 
 @dataclass(frozen=True)
 class Contrast:
@@ -44,9 +46,6 @@ class Contrast:
     def in_pairs(self) -> bool:
         """Tell whether runs of the arms belong together two by two."""
         return self.paired or bool(self.pair)
-
-
-MOST_ARMS = 50
 
 
 @dataclass(frozen=True)

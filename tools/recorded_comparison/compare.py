@@ -10,10 +10,13 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ..claim import Arms
+from ..claim import Arms, Claim, TooFew
 from ..comparison import Comparison, Stratified, compared, stratified
 from ..recorded.columns import listed
+from ..recorded.kinds import kinds, numbered
 from ..recorded.recorded import RecordedRuns
+from ..statistics.ratio_test import FEWEST
+from ..statistics.strata import MOST_CELLS, Strata, strata
 from ..statistics.values import FiniteResult, FloatArray
 from .arms import Contrast, RecordedArm, arms, column_of
 from .pairing import ArmSamples, pairs, whole_runs
@@ -53,9 +56,6 @@ def _facts(arm: RecordedArm, ignored: Collection[str]) -> dict[str, str]:
     return {**arm.recorded.system, **columns}
 
 
-MOST_MIXED = 20
-
-
 class ContrastedArm(Comparison):
     """A recorded condition against the baseline."""
 
@@ -70,6 +70,8 @@ class ComparedOutcome(FiniteResult):
     lower_is_better: bool
     baseline: str
     notes: tuple[str, ...]
+    strata: Strata | None
+    """Columns that explain most of the spread within the arms, and within the cells where there are such."""
 
 
 class Contrasted(ComparedOutcome):
@@ -84,6 +86,8 @@ class Contrasted(ComparedOutcome):
     blocks: dict[str, int]
     """By arm, where conditions took turns by block: pairs in each, which were exchanged and drawn together."""
     systems: Systems
+    within: dict[str, Claim | TooFew]
+    """By arm, where there are `strata`: the spread within their cells, all cells together; alpha is split."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ def contrast(tables: Sequence[RecordedRuns], question: Contrast) -> tuple[Contra
         cut += two.notes
         lined_up[other.name] = arms_of(two, paired, "block" if other.name in blocks else "run")
     found = compared(lined_up, lower_is_better=first.lower_is_better, alpha=question.alpha, seed=question.seed)
+    apart = _strata([first, *others], question)
+    cells, _ = _stratified(first, others, replace(question, by=apart.columns)) if apart else ({}, {})
     told = Contrasted(
         metric=first.metric,
         unit=first.unit,
@@ -116,7 +122,9 @@ def contrast(tables: Sequence[RecordedRuns], question: Contrast) -> tuple[Contra
         samples={name: each for name, each in samples.items() if each > 1},
         blocks={name: each for name, each in blocks.items() if each > 1},
         systems=systems([first, *others], {first.metric, question.condition or ""}),
-        notes=tuple(dict.fromkeys((*what_to_know(tables, first, others, paired), *cut, *_mixed(first, question)))),
+        notes=tuple(dict.fromkeys((*what_to_know(tables, first, others, paired), *cut))),
+        strata=apart,
+        within={name: one.together for name, one in cells.items()},
     )
     return told, ComparedValues(first.values, {other.name: other.values for other in others})
 
@@ -151,20 +159,20 @@ def what_to_know(
         yield "No pairs: whatever else changed between the arms, time included, is part of the difference."
 
 
-def _mixed(arm: RecordedArm, question: Contrast) -> Iterator[str]:
-    """Name columns of words that take a few values within one arm: unlike runs thrown together look like spread."""
-    asked = {question.condition, *question.pair, *(column for column, _ in question.where)}
-    frame = arm.recorded.frame
-    for column in frame.select(pl.col(pl.String)).iter_columns():
-        values = column.drop_nulls().unique(maintain_order=True).to_list()
-        if column.name not in asked and 2 <= len(values) <= MOST_MIXED and 2 * len(values) <= frame.height:
-            yield (
-                f"The runs of {arm.name} mix {column.name} ({listed(values, 4)}), which looks like spread: "
-                f"choose with --where {column.name}={values[0]}."
-            )
+def _strata(arms: Sequence[RecordedArm], question: Contrast) -> Strata | None:
+    """Say which kinds of runs each arm mixes, where these make most of its spread.
 
-
-MOST_CELLS = 1000
+    They are told and not used: a column that was set makes kinds of runs, one that happened is what the arms may differ
+    by, and to look within its values would take the difference away.
+    """
+    asked = {question.condition or "", *question.pair, *question.by}
+    names = kinds([arm.recorded for arm in arms], arms[0].metric, asked, numbers=True)
+    values = np.concatenate([arm.values for arm in arms])
+    there = np.isfinite(values)
+    arm_of = np.repeat(np.arange(len(arms)), [arm.values.size for arm in arms])
+    codes = numbered([arm.recorded.frame for arm in arms], (*names, *question.by))
+    columns = {name: codes[name][there] for name in names}
+    return strata(values[there], columns, arm_of[there], [codes[name][there] for name in question.by], FEWEST)
 
 
 class ContrastedCells(ComparedOutcome):
@@ -181,12 +189,7 @@ class ContrastedCells(ComparedOutcome):
 def contrast_cells(tables: Sequence[RecordedRuns], question: Contrast) -> ContrastedCells:
     """Compare within every combination of the values of `question.by`; VgoError where no cell can be compared."""
     first, *others = arms(tables, question)
-    baseline = _by_cell(first, question.by)
-    found, left_out = dict[str, Stratified](), dict[str, dict[str, str]]()
-    for other in others:
-        compared, left_out[other.name] = _compared(baseline, _by_cell(other, question.by), question)
-        if compared:
-            found[other.name] = stratified(compared, alpha=question.alpha / len(others), seed=question.seed)
+    found, left_out = _stratified(first, others, question)
     if not found:
         raise VgoError(f"No cell of {listed(question.by)} has two runs of both arms: give other columns with --by.")
     return ContrastedCells(
@@ -195,10 +198,24 @@ def contrast_cells(tables: Sequence[RecordedRuns], question: Contrast) -> Contra
         lower_is_better=first.lower_is_better,
         baseline=first.name,
         notes=tuple(dict.fromkeys(what_to_know(tables, first, others, question.in_pairs))),
+        strata=_strata([first, *others], question),
         columns=question.by,
         arms=found,
         left_out=left_out,
     )
+
+
+def _stratified(
+    first: RecordedArm, others: Sequence[RecordedArm], question: Contrast
+) -> tuple[dict[str, Stratified], dict[str, dict[str, str]]]:
+    """Compare each arm within the cells of `question.by`; with the cells that are left out, and why."""
+    baseline = _by_cell(first, question.by)
+    found, left_out = dict[str, Stratified](), dict[str, dict[str, str]]()
+    for other in others:
+        compared, left_out[other.name] = _compared(baseline, _by_cell(other, question.by), question)
+        if compared:
+            found[other.name] = stratified(compared, alpha=question.alpha / len(others), seed=question.seed)
+    return found, left_out
 
 
 def _compared(

@@ -11,8 +11,23 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
 from ...knowledge.errors import VgoError
-from .ranks import ranks_of
-from .values import FiniteResult, FloatArray, IntervalEstimate, finite, number, sorted_quantile
+from .values import FiniteResult, FloatArray, IntervalEstimate, finite, number, ranks_of, sorted_quantile
+
+GATE = 1.645
+"""Lag-1 rank correlation, in standard errors, below which runs count as independent (one-sided 5 %)."""
+RESAMPLES = 999
+MOST_RESAMPLED = 2000
+"""With more runs the bootstrap adds nothing to Bonett's interval but time."""
+LEAST_EFFECTIVE = 15
+"""Independent runs that dependent ones must be worth: with fewer no interval covers what it says (simulated)."""
+CAUTION = 0.5
+"""Share of its error probability that the bootstrap's upper end is given: a tail is rather missed than overdrawn."""
+HOPELESS = 100.0
+"""An interval that leaves the SD open by this factor either way says nothing: a single spike makes the spread."""
+LEAST_SD = 1e-9
+"""Of a resample, as a share of the range, and of the error of its logarithm: below it only rounding differs."""
+MOST_SHRUNK = 0.8
+"""Of the variance, that a slowly moving mean may have hidden."""
 
 
 class ArmSummary(FiniteResult):
@@ -61,10 +76,6 @@ def summarise(values: ArrayLike) -> ArmSummary:
         minimum=float(x[0]),
         maximum=float(x[-1]),
     )
-
-
-GATE = 1.645
-"""Lag-1 rank correlation, in standard errors, below which runs count as independent (one-sided 5 %)."""
 
 
 class Inflation(NamedTuple):
@@ -121,21 +132,6 @@ def _summed(correlation: FloatArray) -> float:
     negative = np.flatnonzero(pairs <= 0)
     kept = pairs[: negative[0]] if negative.size else pairs
     return float(2 * np.minimum.accumulate(kept).sum() - 1) if kept.size else 1.0
-
-
-RESAMPLES = 999
-MOST_RESAMPLED = 2000
-"""With more runs the bootstrap adds nothing to Bonett's interval but time."""
-LEAST_EFFECTIVE = 15
-"""Independent runs that dependent ones must be worth: with fewer no interval covers what it says (simulated)."""
-CAUTION = 0.5
-"""Share of its error probability that the bootstrap's upper end is given: a tail is rather missed than overdrawn."""
-HOPELESS = 100.0
-"""An interval that leaves the SD open by this factor either way says nothing: a single spike makes the spread."""
-LEAST_SD = 1e-9
-"""Of a resample, as a share of the range, and of the error of its logarithm: below it only rounding differs."""
-MOST_SHRUNK = 0.8
-"""Of the variance, that a slowly moving mean may have hidden."""
 
 
 class _Bounds(NamedTuple):

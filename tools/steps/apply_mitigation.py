@@ -1,72 +1,191 @@
-"""apply_mitigation: what was looked up is tried in turn, and what scattered less is confirmed in a second batch."""
+"""apply_mitigation: apply, prove that it is in force, and re-measure in randomised pairs."""
 
 from __future__ import annotations
 
 import math
 import random
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from ..apply_mitigation import BATCH_PAIRS, ApplyArguments, left_after, look_after, run, stopped_early
-from ..base import JsonArguments, ToolError
-from ..case import changes_system
-from ..comparison import below, direction
+from pydantic import Field
+
+from ...knowledge.errors import VgoError
+from ...knowledge.schema import Mitigation
+from ..case import (
+    PER_FACTOR,
+    Case,
+    Choices,
+    Situation,
+    Slot,
+    Suggestion,
+    batches_wanted,
+    first,
+    open_candidates,
+    planned_batch,
+    turns,
+    whole_amounts,
+)
+from ..claim import claim, in_a_word
+from ..comparison import arms_of, below, direction
+from ..execution.expected import Proof
+from ..execution.series import Series
+from ..experiment.conditions import AS_GIVEN, AppliedConditions, Condition
+from ..experiment.experiment import Experiment, carry_out
+from ..experiment.schedules import Crossover, block_of, pairs_in
+from ..failures import broken_by, failures_of
 from ..findings import Findings
-from ..mitigation.checks import Check
-from ..results import Candidate
+from ..mitigation.by_hand import command_line
+from ..mitigation.verification import Check
+from ..profiled import companions
+from ..record import Arguments, JsonArguments, Outcome, ToolError
+from ..row import BASELINE, Row
+from ..run_table import artefacts, outcomes_of
 from ..simulated import World, drawn_claim, stumble
-from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
-from ..statistics.ratio_test import FEWEST, bounds
+from ..statistics.ratio_test import FEWEST, SHARE, bounds
 from ..tool import Tool
-from ..trial_results import ApplyResult, InterimLook
-from .look_up import LookUpTool
+from ..trial_results import OUT_OF_TIME, ApplyResult, InterimLook, stopped_early
+from .look_up import LookUpTool, applicable_here, meant_states, out_of_reach, refuse_unread, telling
 from .screen_levels import left_to_screen
 
+BATCH_PAIRS = 40
+"""Of the smallest batch that is planned, and at the first look at one. A claim takes fewer (`FEWEST`) and shows little
+then: where normal runs fall to the margin, 40 pairs show it in 59 % of the batches (docs/results/calibration.md)."""
 MOST_PAIRS = 200
 """Of a batch; one for which the budget leaves fewer than `FEWEST` is not offered."""
-PER_FACTOR = 4
-"""Mitigations of one factor before the next factor has its turn."""
 SECOND = "it scattered less: confirm in an independent batch"
 
 
-class TrialTurn(NamedTuple):
-    """When a mitigation is tried: by round, then by factor, then by its place."""
-
-    round: int
-    look_up: int
-    """The number of the look-up that offered it first."""
-    place: int
+def look_after(pairs: int) -> int | None:
+    """Say after how many of the planned pairs to look; None when half of them are too few to tell by."""
+    half = int(pairs * SHARE)
+    return half if half >= BATCH_PAIRS else None
 
 
-def turns(findings: Findings) -> dict[str, TrialTurn]:
-    """Say of each mitigation that was offered when it has its turn."""
-    found: dict[str, TrialTurn] = {}
-    for factor, looked in enumerate(findings.looked_up):
-        for place, candidate in enumerate(looked.offered):
-            found.setdefault(candidate.mitigation, TrialTurn(place // PER_FACTOR, factor, place))
-    return found
+def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> InterimLook | None:
+    """Judge the pairs as `compare` will; None with too few complete ones.
+
+    It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
+    """
+    pairs = outcomes_of(rows, "the pairs so far").paired(mitigation)
+    if (count := len(pairs.baseline) // pairs.whole) < BATCH_PAIRS:
+        return None
+    spread = claim(arms_of(pairs), alpha=bounds(case.limits.alpha).first, seed=case.limits.seed)
+    # The confirming batch is the one that is reported, so it goes on until the target is reached.
+    limit = 1.0 if batch == 1 else case.limits.target_ratio
+    return InterimLook(pairs=count, spread=spread, stopped=direction(spread) == "more" or below(spread, limit))
 
 
-def open_candidates(situation: Situation) -> list[Candidate]:
-    """Mitigations that can be tried here and have not been, in the order of the look-ups."""
-    findings, limits = situation.findings, situation.limits
-    if limits.allow == "none" or len(findings.applied) >= limits.max_mitigations:
-        return []
-    ready = {c.mitigation: c for c in findings.offered if c.mitigation not in findings.tried}
-    return [c for c in ready.values() if not (situation.record.no_system and changes_system(c.scope))]
+@dataclass
+class LookAtHalf:
+    """The look at one batch of a mitigation, taken in its turn."""
+
+    mitigation: str
+    batch: int
+    case: Case
+    after: int | None
+    """Pairs; None: there is no look."""
+    taken: tuple[InterimLook, ...] = ()
+
+    def stops(self, rows: Sequence[Row]) -> bool:
+        """Look at the pairs so far, and tell whether the others are not needed."""
+        found = look(rows, self.mitigation, self.batch, self.case)
+        self.taken = (found,) if found else ()
+        return stopped_early(self.taken)
 
 
-def _wanted(situation: Situation) -> list[tuple[str, int]]:
-    """(mitigation, batch), whatever they cost."""
-    findings, no_system = situation.findings, situation.record.no_system
-    second = {c.mitigation for c in findings.trials if c.arguments.get("batch") == 2}
-    refused = {c.mitigation for c in findings.offered if no_system and changes_system(c.scope)}
-    confirm = [(key, 2) for key in _promising(findings) if key not in second | refused]
-    return confirm + [(candidate.mitigation, 1) for candidate in open_candidates(situation)]
+def left_after(looks: Sequence[InterimLook], alpha: float) -> float:
+    """Give the share of alpha that is left for the pairs."""
+    levels = bounds(alpha)
+    return (levels.first if stopped_early(looks) else levels.last) / alpha if looks else 1.0
 
 
-def _promising(findings: Findings) -> list[str]:
-    """Mitigations whose first batch scattered less."""
-    return [r.mitigation for r in findings.comparisons if r.batch == 1 and r.comparison.direction == "less"]
+class ApplyArguments(Arguments):
+    """Which mitigation, and how many pairs at most: half of them are enough when they show it."""
+
+    mitigation: str
+    pairs: Annotated[int, Field(ge=2, le=10_000)]
+    batch: Literal[1, 2] = 1
+    """1 screens; 2 is the independent batch that confirms."""
+    values: dict[str, str] = {}
+    """Of its parameters; those not named have their defaults. They are put in before it is called."""
+
+
+def run(arguments: ApplyArguments, case: Case) -> Outcome:
+    """Apply, prove, run the pairs, put everything back."""
+    mitigation = applicable_here(arguments.mitigation, case)
+    if reasons := out_of_reach(mitigation, case):
+        raise ToolError(f"{mitigation.key} cannot be applied: {reasons[0]}.")
+    refuse_unread(case)
+    bench, ledger = case.measuring, bool(meant_states(mitigation.key, case))
+    layers = companions(case.findings, telling(mitigation, case), ledger)
+    expected = case.findings.expected
+    bench.expect(expected)
+    schedule, looks = _schedule(arguments, case, mitigation)
+    changed = Condition(name=mitigation.key, mitigation=mitigation, source=str(case.plan.file or ""))
+    conditions, broke = {BASELINE: AS_GIVEN, changed.name: changed}, ""
+    with AppliedConditions(bench, conditions, case.machine) as applied:
+        proof = _proved(applied, changed.name)
+        if bench.deadline.over:  # its last run may have been cut, which says nothing of the mitigation
+            raise ToolError(OUT_OF_TIME)
+        sound = all(check.passed for check in proof.checks) and not proof.broke
+        with bench.series(case.call_id, layers, planned=2 * pairs_in(schedule.numbers, schedule.block)) as series:
+            if sound:  # it ends where the mitigation is seen to make the program fail
+                stops = Experiment(applied, schedule, lambda made: broken_by(mitigation.key, made.rows, expected))
+                broke = carry_out(stops, series)
+    if sound and len(series.rows) < 2:
+        raise ToolError(OUT_OF_TIME)
+    result = _result(arguments, case, series, Proof(proof.checks, proof.broke or broke), applied.heard, looks)
+    return Outcome(result, artefacts(series.rows, bench.described_by(series.layers), bench.executor.beside))
+
+
+def _schedule(arguments: ApplyArguments, case: Case, mitigation: Mitigation) -> tuple[Crossover, LookAtHalf]:
+    block = block_of(arguments.pairs, mitigation.interleavable)
+    after = look_after(arguments.pairs) if block == 1 else None  # half of the blocks are too few to tell by
+    looks = LookAtHalf(mitigation.key, arguments.batch, case, after)
+    seed = f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}"
+    return Crossover((BASELINE, mitigation.key), arguments.pairs, seed, block, looks), looks
+
+
+def _proved(applied: AppliedConditions, key: str) -> Proof:
+    """Make the change and gather its proof; a refusal of the system is for the planner to mend by another choice."""
+    try:
+        return applied.prove(key)
+    except VgoError as refused:
+        raise ToolError(str(refused)) from refused
+
+
+def _result(
+    arguments: ApplyArguments, case: Case, series: Series, proof: Proof, told: Sequence[str], looked: LookAtHalf
+) -> ApplyResult:
+    (checks, broke), looks = proof, looked.taken
+    failing = next((check for check in checks if not check.passed), None)
+    pairs = len({row["pair"] for row in series.rows})
+    block = block_of(arguments.pairs, case.knowledge.mitigations[arguments.mitigation].interleavable)
+    blocks = f", in blocks of {block}" if block > 1 else ""
+    early = f", stopped at a look since they show it ({in_a_word(looks[0].spread)})" if stopped_early(looks) else ""
+    words = broke or (
+        f"{len(series.rows)} runs in {pairs} pairs{blocks}{early}, proved in force (checks: {len(checks)})."
+        if failing is None
+        else f"{failing.failure}."
+    )
+    return ApplyResult(
+        mitigation=arguments.mitigation,
+        batch=arguments.batch,
+        pairs=pairs,
+        failed=sum(row["ok"] == 0 for row in series.rows),
+        failures=failures_of(series.rows),
+        spent_s=series.spent_s,
+        checks=checks,
+        in_force=failing is None,
+        broke=broke,
+        told=tuple(told),
+        command=command_line(case.knowledge.mitigations[arguments.mitigation], case.subject, case.machine),
+        looks=looks,
+        block=block,
+        left=left_after(looks, case.limits.alpha),
+        summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}{'.' * bool(broke)}",
+    )
 
 
 def _planned(situation: Situation) -> Choices | None:
@@ -76,25 +195,10 @@ def _planned(situation: Situation) -> Choices | None:
     ready = usable and findings.called("profile") and not plan.by_hand
     if not ready or findings.uncompared or not situation.time_left or left_to_screen(situation):
         return None
-    batch, least = _planned_batch(situation), min(plan.pairs or FEWEST, FEWEST)
+    batch, least = planned_batch(situation), min(plan.pairs or FEWEST, FEWEST)
     if batch is None or situation.affordable_pairs(plan.mitigation) < least:
         return None
     return Slot(("mitigation", "batch"), ((plan.mitigation, batch),)), Slot(("values",), ((findings.values_of(plan),),))
-
-
-def _planned_batch(situation: Situation) -> int | None:
-    """The first batch, then the one that confirms it; of a search only the latter. None: nothing is left to run."""
-    findings, plan = situation.findings, situation.plan
-    tried = [call.arguments.get("batch", 1) for call in findings.trials]
-    if plan.search:
-        return None if tried or not findings.screened or findings.screened.best is None else 2
-    if not tried:
-        return 1
-    return 2 if _promising(findings) and 2 not in tried else None
-
-
-def _suggested(situation: Situation, mitigation: str, batch: int, why: str) -> Suggestion:
-    return Suggestion({"mitigation": mitigation, "batch": batch, "pairs": _pairs(situation, mitigation)}, why)
 
 
 def _leaves_factor(situation: Situation) -> bool:
@@ -133,7 +237,7 @@ class ApplyMitigationTool(Tool[ApplyArguments, ApplyResult], run=run, title="Try
         """First batches of what was not tried, and the second batch of what scattered less, as far as time allows."""
         if situation.plan.mitigation:
             return _planned(situation)
-        wanted = [one for one in _wanted(situation) if situation.affordable_pairs(one[0]) >= FEWEST]
+        wanted = [one for one in batches_wanted(situation) if situation.affordable_pairs(one[0]) >= FEWEST]
         return (Slot(("mitigation", "batch"), tuple(wanted)),) if wanted else None
 
     def usual(self, situation: Situation, choices: Choices) -> Suggestion | None:
@@ -144,15 +248,15 @@ class ApplyMitigationTool(Tool[ApplyArguments, ApplyResult], run=run, title="Try
             why = SECOND if chosen["batch"] == 2 else "apply it, prove it, run pairs"
             return Suggestion({**chosen, "pairs": _pairs(situation)}, why)
         if second := sorted(key for key, batch in batches if batch == 2):
-            return _suggested(situation, second[0], 2, SECOND)
-        if _leaves_factor(situation):
-            return None
-        turn = turns(situation.findings)
-        ready = [c for c in open_candidates(situation) if (c.mitigation, 1) in batches]
-        following = min(ready, key=lambda c: turn[c.mitigation], default=None)
-        if following is None:
-            return None
-        return _suggested(situation, following.mitigation, 1, f"next for this factor: {following.when}")
+            key, batch, why = second[0], 2, SECOND
+        else:
+            turn = turns(situation.findings)
+            ready = [c for c in open_candidates(situation) if (c.mitigation, 1) in batches]
+            if _leaves_factor(situation) or not ready:
+                return None
+            following = min(ready, key=lambda c: turn[c.mitigation])
+            key, batch, why = following.mitigation, 1, f"next for this factor: {following.when}"
+        return Suggestion({"mitigation": key, "batch": batch, "pairs": _pairs(situation, key)}, why)
 
     def amounts(self, situation: Situation, _: Choices) -> Choices:
         """Pairs."""

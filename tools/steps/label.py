@@ -1,17 +1,48 @@
-"""label: the cut is fixed before any counter is looked at."""
+"""label: split runs into slow and fast; the cut is fixed before any counter is looked at."""
 
 from __future__ import annotations
 
 import random
+from typing import Annotated
 
-from ..base import JsonArguments, ToolError
+from pydantic import Field
+
+from ..amount import amount
+from ..case import Case, Choices, Situation, Slot, since_profile
 from ..findings import Findings
-from ..label import LabelArguments, run
+from ..profiled import profiled
+from ..record import Arguments, JsonArguments, Outcome, ToolError
 from ..results import LabelResult, ProfileResult, RunClasses
 from ..simulated import World, shape_of, stumble
-from ..situation import Choices, Situation, Slot
+from ..statistics.labels.classes import label, label_at
+from ..statistics.shape.describe import describe
 from ..tool import Tool
-from .profile import since_profile
+
+
+class LabelArguments(Arguments):
+    """Where to cut."""
+
+    cut: Annotated[float | None, Field(description="None: between modes, before a tail, or at the median.")] = None
+
+
+def run(arguments: LabelArguments, case: Case) -> Outcome:
+    """Label the runs of the last profile."""
+    outcome = profiled(case.findings).outcome
+    if not outcome.size:
+        raise ToolError("Every layer was set aside; there is nothing to label.")
+    shape = describe(outcome)
+    if shape.all_equal:
+        raise ToolError("All profiled runs are equal; there is nothing to label.")
+    lower = case.subject.lower_is_better
+    labelled = label(outcome, shape, lower) if arguments.cut is None else label_at(outcome, arguments.cut, lower)
+    classes = RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))
+    if not 0 < classes.n_slow < len(outcome):
+        raise ToolError(f"The cut {classes.cut:g} leaves one class empty; choose it inside the range of outcomes.")
+    summary = (
+        f"{classes.n_slow} of {len(outcome)} runs are slow: "
+        f"cut at {amount(classes.cut, case.subject.unit)} ({classes.kind})."
+    )
+    return Outcome(LabelResult(classes=classes, shape=shape, summary=summary))
 
 
 class LabelTool(Tool[LabelArguments, LabelResult], run=run, title="Label slow and fast", analyses=True):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from ..base import JsonArguments
+from ..case import Choices, Situation, once_labelled
 from ..findings import Findings
 from ..rank_factors import RankArguments, look_of, run
 from ..ranking import BlockLooked, RankedFactor, RankResult
+from ..record import JsonArguments
 from ..results import ProfileResult
 from ..simulated import Lead, World, shown, stumble
-from ..situation import Choices, Situation
 from ..tool import Tool
-from .profile import once_labelled
 
 
 def _ranked(lead: Lead, runs: int, world: World) -> RankedFactor:

@@ -253,7 +253,8 @@ def _none(steps: Sequence[CoreReservation]) -> str:
 
 def _answer(enough: CoreReservation, steps: Sequence[CoreReservation]) -> str:
     cores = "one core" if enough.spare == 1 else f"{enough.spare} cores"
-    words = f"Leaving {cores} to the system is enough: fewer are not shown to make it {word('less')}"
+    words = f"Leaving {cores} to the system is enough"
+    words += f": fewer are not shown to make it {word('less')}" * (enough.spare > 1)
     if enough.against_all:
         words += f" (ratio of the mean {interval(enough.against_all.mean)})"
     if enough.threads == 1:

@@ -23,6 +23,24 @@ CPUS = "sys/devices/system/cpu"
 NODES = "sys/devices/system/node"
 HYBRID = {"P": "sys/devices/cpu_core/cpus", "E": "sys/devices/cpu_atom/cpus"}
 """Intel's hybrid processors name the CPUs of both kinds."""
+Need = Literal["several_cores", "smt", "hybrid", "kinds_on_every_node", "nodes", "runtime_schedule", "libgomp"]
+Where = Literal["siblings", "anywhere"]
+Work = Literal["compute", "memory"]
+SHIPPED = Path(__file__).with_name("openmp.yaml")
+THREADS = "threads"
+"""The factor whose levels are numbers of cores."""
+LIBRARIES = ("usr/lib/*-linux-gnu*", "usr/lib64", "usr/lib", "usr/local/lib", "usr/lib/llvm-*/lib", "lib/*-linux-gnu*")
+_RUNTIME_LOOP = re.compile(rb"GOMP_\w*_runtime\w*|__kmpc_dispatch_init")
+_LARGEST = 256 << 20
+WHY: dict[Need, str] = {
+    "several_cores": "there is only one core",
+    "smt": "no core has a second hardware thread that may be used",
+    "hybrid": "all cores are of one kind",
+    "kinds_on_every_node": "a memory node lacks one kind of cores, so kind and node cannot be told apart",
+    "nodes": "there is only one memory node",
+    "runtime_schedule": "no loop with schedule(runtime) is seen in the program, so OMP_SCHEDULE would change nothing",
+    "libgomp": "the program does not link libgomp itself",
+}
 
 
 class Core(Frozen):
@@ -106,14 +124,6 @@ def _nodes(root: Path) -> dict[int, int]:
     return {cpu: int(node.name[4:]) for node in found for cpu in cpu_numbers(text_of(node / "cpulist"))}
 
 
-Need = Literal["several_cores", "smt", "hybrid", "kinds_on_every_node", "nodes", "runtime_schedule", "libgomp"]
-Where = Literal["siblings", "anywhere"]
-Work = Literal["compute", "memory"]
-SHIPPED = Path(__file__).with_name("openmp.yaml")
-THREADS = "threads"
-"""The factor whose levels are numbers of cores."""
-
-
 class FactorLevel(Frozen):
     """One level of a factor."""
 
@@ -183,20 +193,6 @@ class Factors(Frozen):
 def read_factors(path: Path = SHIPPED) -> Factors:
     """Read the factors of a study; raises VgoError with the file and what is wrong in it."""
     return read_model(path, Factors)
-
-
-LIBRARIES = ("usr/lib/*-linux-gnu*", "usr/lib64", "usr/lib", "usr/local/lib", "usr/lib/llvm-*/lib", "lib/*-linux-gnu*")
-_RUNTIME_LOOP = re.compile(rb"GOMP_\w*_runtime\w*|__kmpc_dispatch_init")
-_LARGEST = 256 << 20
-WHY: dict[Need, str] = {
-    "several_cores": "there is only one core",
-    "smt": "no core has a second hardware thread that may be used",
-    "hybrid": "all cores are of one kind",
-    "kinds_on_every_node": "a memory node lacks one kind of cores, so kind and node cannot be told apart",
-    "nodes": "there is only one memory node",
-    "runtime_schedule": "no loop with schedule(runtime) is seen in the program, so OMP_SCHEDULE would change nothing",
-    "libgomp": "the program does not link libgomp itself",
-}
 
 
 @dataclass(frozen=True)

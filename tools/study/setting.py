@@ -13,9 +13,20 @@ from dataclasses import replace
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..execution.launch import Launch
-from ..mitigation.launching import with_variables
+from ..mitigation.engine import with_variables
 from ..row import BASELINE
 from .factors import Core, FactorLevel, StudyEnvironment, Work
+
+NUMBER, PLACES, PRELOAD = "OMP_NUM_THREADS", "OMP_PLACES", "LD_PRELOAD"
+MEMORY = 64 << 20
+"""Bytes that the job that moves memory copies, more than most caches hold."""
+_HEAD = "import os,sys\nparent=os.getppid()\n"
+_READY = "sys.stdout.write('r'); sys.stdout.flush()\n"
+# Looking at the parent now and then ends the job when the agent is killed.
+_JOBS = {
+    "compute": f"{_HEAD}x=1\n{_READY}while os.getppid()==parent:\n for _ in range(100000): x=x*3%1000003\n",
+    "memory": f"{_HEAD}a=bytearray({MEMORY}); b=bytearray({MEMORY})\n{_READY}while os.getppid()==parent: a[:]=b\n",
+}
 
 
 class Background(Frozen):
@@ -59,7 +70,7 @@ class StudySetting(Frozen):
         affinity = frozenset(self.affinity) if self.affinity else base.affinity
         return replace(base, argv=argv, environment=environment, affinity=affinity)
 
-    def told(self) -> str:
+    def shell_words(self) -> str:
         """Say what it changes, as a shell would have it."""
         words = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         dropped = [name for name in self.unset if name in os.environ and name not in self.environment]
@@ -70,9 +81,6 @@ class StudySetting(Frozen):
             where = ",".join(map(str, self.background.cpus)) or "anywhere"
             words.append(f"beside a {self.background.work} job on {where}")
         return " ".join(words) or "the environment as given"
-
-
-NUMBER, PLACES, PRELOAD = "OMP_NUM_THREADS", "OMP_PLACES", "LD_PRELOAD"
 
 
 def placed(levels: Sequence[FactorLevel], count: int, here: StudyEnvironment) -> StudySetting:
@@ -115,14 +123,11 @@ def _environment(
     for level in levels:
         environment |= level.environment
         if level.places:
-            environment[PLACES] = _places(used if level.places == "packed" else domain, deep)
+            cores = used if level.places == "packed" else domain
+            environment[PLACES] = ",".join(f"{{{cpu}}}" for core in cores for cpu in core.cpus[:deep])
         if level.preload:
             environment[PRELOAD] = here.library(level.preload)
     return environment
-
-
-def _places(cores: Sequence[Core], deep: int) -> str:
-    return ",".join(f"{{{cpu}}}" for core in cores for cpu in core.cpus[:deep])
 
 
 def _on_nodes(domain: Sequence[Core], spanned: str, count: int) -> tuple[list[Core], int]:
@@ -157,17 +162,6 @@ def _background(levels: Sequence[FactorLevel], used: Sequence[Core]) -> Backgrou
         return None
     siblings = tuple(cpu for core in used for cpu in core.cpus[1:]) if level.background == "siblings" else ()
     return Background(work=level.work, cpus=siblings)
-
-
-MEMORY = 64 << 20
-"""Bytes that the job that moves memory copies, more than most caches hold."""
-_HEAD = "import os,sys\nparent=os.getppid()\n"
-_READY = "sys.stdout.write('r'); sys.stdout.flush()\n"
-# Looking at the parent now and then ends the job when the agent is killed.
-_JOBS = {
-    "compute": f"{_HEAD}x=1\n{_READY}while os.getppid()==parent:\n for _ in range(100000): x=x*3%1000003\n",
-    "memory": f"{_HEAD}a=bytearray({MEMORY}); b=bytearray({MEMORY})\n{_READY}while os.getppid()==parent: a[:]=b\n",
-}
 
 
 @contextmanager

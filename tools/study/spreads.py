@@ -1,4 +1,4 @@
-"""Each setting in numbers, and held against the environment as given."""
+"""Each setting in numbers, held against the environment as given, and the price of the one that is recommended."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import Any, Literal
 import numpy as np
 
 from ...knowledge.shape import Frozen
-from ..claim import Arms, Claim, Direction, TooFew, claims
+from ..claim import Arms, Claim, Direction, TooFew, claims, interval, word
 from ..comparison import direction
 from ..row import BASELINE, Row
-from ..statistics.spread import log_sd_interval, summarise
+from ..statistics.spread import LEAST_EFFECTIVE, log_sd_interval, summarise
 from ..statistics.values import FloatArray, IntervalEstimate
+from ..sweep.where import condition
+from .design import LIMIT_NAMES, LIMITED, StudyDesign
+from .setting import StudySetting
 
-LEAST_RUNS = 2
-LEAST_BOUNDED = 15
-"""Fewer runs leave the upper end of an interval of the SD anywhere."""
 MEASURES: tuple[Literal["spread", "cv", "mean"], ...] = ("spread", "cv", "mean")
 TIMES = Mapping[str, FloatArray]
 """Setting to outcomes by round, NaN where a run failed or was not made; all of one length."""
+LIMIT = "mean<=1.05*best"
+"""The paper's "no significant loss of performance", for a user who asks for it."""
 
 
 class Against(Frozen):
@@ -90,7 +92,7 @@ def held_against(first: str, others: Sequence[str], times: TIMES, alpha: float, 
     if first not in times:
         return {}
     arms = {name: Arms(*paired(times, first, name)) for name in others if name != first}
-    arms = {name: one for name, one in arms.items() if one.baseline.size >= LEAST_RUNS}
+    arms = {name: one for name, one in arms.items() if one.baseline.size > 1}
     spread, cv, mean = (claims(arms, measure, alpha=alpha, seed=seed) for measure in MEASURES)
     return {name: Against(spread=spread[name], cv=cv[name], mean=mean[name], alpha=alpha) for name in arms}
 
@@ -104,11 +106,11 @@ def paired(times: TIMES, first: str, second: str) -> tuple[FloatArray, FloatArra
 def _described(name: str, rows: Sequence[Row], judged: Against | None) -> Spread:
     values = np.array([row["outcome"] for row in rows if row["ok"] == 1], dtype=np.float64)
     counts = Spread(setting=name, runs=values.size, failed=len(rows) - values.size, against=judged)
-    if values.size < LEAST_RUNS:
+    if values.size < 2:
         return counts
     found = summarise(values)
     told: dict[str, Any] = {"mean": found.mean, "sd": found.sd, "cv": found.cv, "cpus_busy": _busy(rows)}
-    told["sd_interval"] = sd = log_sd_interval(values) if values.size >= LEAST_BOUNDED else None
+    told["sd_interval"] = sd = log_sd_interval(values) if values.size >= LEAST_EFFECTIVE else None
     if over := abs(found.mean):
         told |= {"minimum": found.minimum / found.mean, "maximum": found.maximum / found.mean}
         told["cv_interval"] = IntervalEstimate(low=sd.low / over, high=sd.high / over) if sd else None
@@ -122,3 +124,53 @@ def _busy(rows: Sequence[Row]) -> float | None:
         if row["ok"] == 1 and row["wall_s"] and {"user_s", "system_s"} <= row.keys()
     ]
     return float(np.median(shares)) if shares else None
+
+
+class StudyPrice(Frozen):
+    """A setting that is shown to have a better mean than the recommended one; of several, that of the best mean."""
+
+    chosen: str
+    """The recommended one."""
+    fastest: str
+    mean: Claim
+    """The mean of the fastest over that of the recommended one."""
+
+    @property
+    def words(self) -> str:
+        """Say it in a clause."""
+        better = word("less", "mean")  # whether low or high outcomes are good, it is the better one
+        return f"{self.fastest} is {better}, its mean {interval(self.mean)} of that of {self.chosen}"
+
+
+def price_of(
+    chosen: StudySetting, design: StudyDesign, times: TIMES, lower_is_better: bool, alpha: float, seed: int
+) -> StudyPrice | None:
+    """Find what is shown to have a better mean in the rounds; all settings are one family."""
+    names = [one.name for one in design.settings if one.name in times and not one.background]
+    means = {name: held.mean for name, held in held_against(chosen.name, names, times, alpha, seed).items()}
+    better = "less" if lower_is_better else "more"
+    shown = {name: one for name, one in means.items() if isinstance(one, Claim) and one.direction == better}
+    if not shown:
+        return None
+    best = (min if lower_is_better else max)(shown, key=lambda name: float(np.nanmean(times[name])))
+    return StudyPrice(chosen=chosen.name, fastest=best, mean=shown[best])
+
+
+def price_words(price: StudyPrice | None, limit: str) -> str:
+    """Say in a sentence what the recommendation costs, and how to choose otherwise; `limit`: the one in force."""
+    if price is None:
+        return ""
+    other = "" if limit else f"; --subject-to '{LIMIT}' recommends only what is about as fast as the best"
+    return f" It has a price: {price.words}{other}."
+
+
+def within_limit(found: Sequence[Spread], limit: str, lower_is_better: bool) -> list[Spread]:
+    """Give the settings that keep to a limit, all where it is empty; `best` is the best mean of all."""
+    if not limit:
+        return list(found)
+    means = [one.mean for one in found if one.mean is not None]
+    if not means:
+        return []
+    best, kept = min(means) if lower_is_better else max(means), condition(limit, LIMIT_NAMES, "--subject-to")
+    values = ((one, {name: getattr(one, name) for name in LIMITED}) for one in found)
+    return [one for one, its in values if None not in its.values() and kept.holds({**its, "best": best})]

@@ -14,6 +14,7 @@ from pydantic import Field
 from ...knowledge.shape import Frozen, is_none
 from ...layers.schema import Layer
 from ..claim import Claim, interval, word
+from ..comparison import direction
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row
@@ -21,13 +22,24 @@ from ..statistics.ratio_test import FEWEST
 from ..subject import Subject
 from .design import StudyDesign
 from .effects import Effect, Reservation, Runs, effects, reservation
-from .price import StudyPrice, price_of, price_words, within_limit
 from .setting import StudySetting
-from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
+from .spreads import (
+    TIMES,
+    Against,
+    Spread,
+    StudyPrice,
+    held_against,
+    outcomes,
+    price_of,
+    price_words,
+    spreads,
+    within_limit,
+)
 from .warm_up import WarmUpRun, ignores_threads
 
 NOT_INHERITED = "Give --cpus-per-task on the srun line too: since Slurm 22.05 a step does not inherit it from the job."
 _ABSTRACT = {1: "cores", 2: "threads"}
+STEADY_CV = 0.01
 
 
 class Advice(Frozen):
@@ -88,9 +100,6 @@ def _advice_notes(setting: StudySetting, design: StudyDesign) -> list[str]:
     return notes
 
 
-STEADY_CV = 0.01
-
-
 class Study(Frozen):
     """What a study found."""
 
@@ -145,21 +154,25 @@ def choose(
 ) -> StudySetting | None:
     """Choose among the settings that are shown to vary less than the environment as given.
 
-    Where a limit is stated, the steadiest of those that keep to it; else the fastest of those that are not shown to
-    vary more than the steadiest, at a price that `StudyPrice` tells. Jobs of ours beside it are nothing to recommend.
+    Where a limit is stated, the steadiest of those that keep to it; else the fastest than which no other is shown to
+    vary less without being shown to take longer: what costs time, as one thread for two, is for a limit to ask for.
+    Jobs of ours beside it are nothing to recommend.
     """
     usable = {one.name: one for one in design.settings if not one.background and not one.baseline}
     kept = (one for one in within_limit(found, design.subject_to, lower_is_better) if one.setting in usable)
     less = {one.setting: one for one in kept if one.against and one.against.direction == "less"}
     if not less:
         return None
-    best = min(less, key=lambda name: _ratio(less[name]))
     if design.subject_to:
-        return usable[best]
-    rivals = held_against(best, list(less), times, alpha, seed)
-    alike = [one for name, one in less.items() if name not in rivals or rivals[name].direction != "more"]
-    fastest = min(alike, key=lambda one: (one.mean or 0.0) * (1 if lower_is_better else -1))
-    return usable[fastest.setting]
+        return usable[min(less, key=lambda name: _ratio(less[name]))]
+    names = sorted(less, key=lambda name: (less[name].mean or 0.0) * (1 if lower_is_better else -1))
+    worse = "more" if lower_is_better else "less"
+
+    def beaten(name: str) -> bool:
+        rivals = held_against(name, names, times, alpha, seed).values()
+        return any(one.direction == "less" and direction(one.mean) != worse for one in rivals)
+
+    return usable[next((name for name in names if not beaten(name)), names[0])]
 
 
 def _ratio(one: Spread) -> float:

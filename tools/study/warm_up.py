@@ -12,9 +12,9 @@ from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ...layers.probes.base import Probe
 from ..execution.bench import Bench
-from ..execution.judge import judge
 from ..execution.launch import Launch
-from ..execution.progress import Remark
+from ..execution.outcomes import judge
+from ..execution.row_log import Remark
 from .setting import StudySetting, beside
 
 ASKING = {

@@ -21,8 +21,20 @@ Given = Literal["runs", "variance", "sd", "cv", "mean", "value"]
 """What a row holds: the outcome of one run, or a number of a whole cell."""
 _OK = "ok"
 _ROW = "__row__"
-FEWEST = 8
+FEWEST_CELLS = 8
 """Cells that a surface needs."""
+_MEASURES: Mapping[str, Callable[[FloatArray], float]] = {
+    "sd": lambda runs: float(runs.std(ddof=1)),
+    "cv": lambda runs: float(runs.std(ddof=1) / abs(runs.mean())) if runs.mean() else np.nan,
+    "variance": lambda runs: float(runs.var(ddof=1)),
+    "mean": lambda runs: float(runs.mean()),
+    "median": lambda runs: float(np.median(runs)),
+}
+RESPONSES = tuple(_MEASURES)
+_QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+FEWEST_RUNS = {"sd": 2, "cv": 2, "variance": 2}
+_FROM = {"variance": ("variance", "sd"), "sd": ("variance", "sd"), "cv": ("cv",), "mean": ("mean",)}
+"""What a table with a row a cell can tell, by what its rows hold."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +92,10 @@ def cells(recorded: RecordedRuns, asked: SurfaceOptions) -> CellOutcomes:
         )
     notes += [f"{name} is always {_shown(frame[name][0])}: left out." for name in settings if name not in varied]
     grouped = frame.group_by(varied, maintain_order=True).agg(_ROW).sort(varied)
-    if grouped.height < FEWEST:
-        raise VgoError(f"{recorded.source} has {grouped.height} cells; a surface needs {FEWEST} or more: record more.")
+    if grouped.height < FEWEST_CELLS:
+        raise VgoError(
+            f"{recorded.source} has {grouped.height} cells; a surface needs {FEWEST_CELLS} or more: record more."
+        )
     columns = {name: tuple(grouped[name].to_list()) for name in varied}
     rows = [np.array(part) for part in grouped[_ROW].to_list()]
     doubled = sum(len(part) > 1 for part in rows)
@@ -164,20 +178,6 @@ def _tell(notes: list[str], count: int, why: str) -> None:
         notes.append(f"{count} {why}: left out.")
 
 
-_MEASURES: Mapping[str, Callable[[FloatArray], float]] = {
-    "sd": lambda runs: float(runs.std(ddof=1)),
-    "cv": lambda runs: float(runs.std(ddof=1) / abs(runs.mean())) if runs.mean() else np.nan,
-    "variance": lambda runs: float(runs.var(ddof=1)),
-    "mean": lambda runs: float(runs.mean()),
-    "median": lambda runs: float(np.median(runs)),
-}
-RESPONSES = tuple(_MEASURES)
-_QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
-_FEWEST = {"sd": 2, "cv": 2, "variance": 2}
-_FROM = {"variance": ("variance", "sd"), "sd": ("variance", "sd"), "cv": ("cv",), "mean": ("mean",)}
-"""What a table with a row a cell can tell, by what its rows hold."""
-
-
 class Response(NamedTuple):
     """One number a cell."""
 
@@ -197,7 +197,7 @@ def response_of(cells: CellOutcomes, name: str) -> Response:
         means = np.array([outcome.mean() for outcome in cells.outcomes])
         values = _converted(means, cells.given, name, cells)
         return Response(values, np.ones(len(values), dtype=np.bool_), ())
-    fewest = _FEWEST.get(name, 1)
+    fewest = FEWEST_RUNS.get(name, 1)
     known = np.array([len(outcome) >= fewest for outcome in cells.outcomes])
     if not known.any():
         raise VgoError(f"No configuration of {cells.source} has two runs or more: repeat the runs, or model the mean.")

@@ -9,17 +9,28 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import nearest
-from ..statistics.surface.variance import FEWEST, AnovaFactor, Share, Variance, analyse, deviations, replicates, shares
+from ..statistics.surface.variance import (
+    FEWEST_IN_CELL,
+    AnovaFactor,
+    Share,
+    Variance,
+    analyse,
+    deviations,
+    replicates,
+    shares,
+)
 from ..statistics.values import FiniteResult, FloatArray
-from .ask import read_config
 from .axes import Level, SurfaceAxis
 from .cells import CellOutcomes
 from .fitted import Surface, forth
+from .predict import read_config
 from .stored import Fitted
 
 MOST_LEVELS = 20
 """A number with more levels enters the analysis of variance as a straight line and a square."""
 SPREADS = ("sd", "variance", "cv")
+STEPS = 25
+"""Points along a setting with more levels than this."""
 
 
 def analyse_runs(cells: CellOutcomes, response: str) -> tuple[Variance | None, str]:
@@ -30,7 +41,7 @@ def analyse_runs(cells: CellOutcomes, response: str) -> tuple[Variance | None, s
     """
     if cells.given != "runs" or (response not in SPREADS and response != "mean"):
         return None, ""
-    enough = FEWEST if response in SPREADS else 1
+    enough = FEWEST_IN_CELL if response in SPREADS else 1
     kept = [place for place, runs in enumerate(cells.outcomes) if len(runs) >= enough]
     if response == "cv":
         kept = [place for place in kept if cells.outcomes[place].mean()]
@@ -103,10 +114,6 @@ def _fitted(surface: Surface, unit: FloatArray) -> FloatArray:
 def _chosen(axis: SurfaceAxis, unit: FloatArray) -> list[Level]:
     place = np.minimum((unit * len(axis.levels)).astype(int), len(axis.levels) - 1)
     return [axis.levels[at] for at in place]
-
-
-STEPS = 25
-"""Points along a setting with more levels than this."""
 
 
 class Slice(FiniteResult):

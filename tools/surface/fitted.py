@@ -23,9 +23,9 @@ from ..statistics.surface.model import (
     groups,
     unseen,
 )
-from ..statistics.values import FiniteResult, FloatArray
+from ..statistics.values import WIDTHLESS, FiniteResult, FloatArray
 from .axes import Level, SurfaceAxis, encode
-from .cells import CellOutcomes, response_of
+from .cells import FEWEST_CELLS, CellOutcomes, response_of
 
 WIDEST = 0.25
 """No prediction lies further outside the measured values than this share of their range, on the scale of the fit."""
@@ -34,8 +34,10 @@ FOLDS, FEW = 5, 100
 """Folds in which errors are found; of fewer cells ten, since each counts."""
 NO_MODEL = "mean of the others"
 """Predicts the same everywhere; it is scored beside the models and never chosen."""
-FEWEST = 10
+FEWEST_ERRORS = 10
 """Errors on unseen cells that an interval needs."""
+MOST_INNER = 6
+"""Levels of a setting that are left out whole, one after the other."""
 
 
 class Scored(FiniteResult):
@@ -50,7 +52,10 @@ class KeptOut(FiniteResult):
 
     cells: int
     model: str
+    """That the other cells choose, which may be another than all of them choose."""
     errors: Errors
+    without: float
+    """Relative error of the mean of the other cells on these."""
     inside: int | None
     """Cells within the 90 % interval of their prediction; None where it has none."""
 
@@ -82,6 +87,10 @@ class SurfaceRecord(FiniteResult):
     seed: int
     notes: tuple[str, ...]
     kept_out: KeptOut | None = None
+    level_error: float | None = None
+    """On the scale of the fit, of nine in ten cells of inner levels that were left out whole; None where no setting has
+    three levels. What lies between levels is farther from the cells than a cell that was left out.
+    """
 
     def error(self, model: str) -> float | None:
         """Give the relative error of a model; None where it was not scored."""
@@ -95,7 +104,7 @@ class Prediction(FiniteResult):
     low: float | None
     high: float | None
     """A 90 % interval for the response of a cell that is measured there; None with fewer than ten cells, or where nine
-    tenths of them were predicted without any error."""
+    tenths of them were predicted without any error; between the levels of settings none of which has three, too."""
     extrapolated: str
     """Why it is not to be relied on; empty inside what was measured."""
     measured: float | None
@@ -117,13 +126,15 @@ class Surface:
         """Predict at configurations, shape (configurations,)."""
         return back(self.record, self.model.predict(encode(self.record.axes, columns)))
 
-    def interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Give the ends of the interval about predictions; None where it has none."""
-        if self.margin is None:
+    def interval(self, values: FloatArray, between: bool = False) -> tuple[FloatArray, FloatArray] | None:
+        """Give the ends of the interval about predictions, `between` measured levels or at them; None without one."""
+        margin, apart = self.margin, self.record.level_error if between else 0.0
+        if margin is None or apart is None:
             return None
+        margin = max(margin, apart)
         if self.record.logarithmic:
-            return values * math.exp(-self.margin), values * math.exp(self.margin)
-        return values - self.margin, values + self.margin
+            return values * math.exp(-margin), values * math.exp(margin)
+        return values - margin, values + margin
 
     def apart(self, points: FloatArray) -> FloatArray:
         """Give the distance of points to the nearest cell, in the space of the surface."""
@@ -170,19 +181,35 @@ def back(record: SurfaceRecord, fitted: FloatArray) -> FloatArray:
 def _margin(values: FloatArray, told: FloatArray, logarithmic: bool) -> float | None:
     """Take the quantile of the errors that holds for a new cell (Barber et al., Annals of Statistics 49.1, 2021)."""
     seen = np.isfinite(told)
-    missed = np.sort(np.abs(forth(values, logarithmic)[seen] - (np.log(told[seen]) if logarithmic else told[seen])))
+    missed = np.abs(forth(values, logarithmic)[seen] - (np.log(told[seen]) if logarithmic else told[seen]))
+    margin = _held(missed)
+    # No errors at all are no proof that there will be none.
+    return margin if margin and margin > WIDTHLESS * float(np.ptp(forth(values, logarithmic))) else None
+
+
+def _held(missed: FloatArray) -> float | None:
+    """Give the error that nine in ten new ones keep to; None where there are too few to tell."""
     place = math.ceil((len(missed) + 1) * CONFIDENCE)
-    if len(missed) < FEWEST or place > len(missed):
-        return None
-    return float(missed[place - 1]) or None  # no errors at all are no proof that there will be none
+    return float(np.sort(missed)[place - 1]) if FEWEST_ERRORS <= len(missed) >= place else None
+
+
+def _level_error(record: SurfaceRecord, y: FloatArray) -> float | None:
+    """Leave inner levels of each setting out whole, and predict their cells from the other levels; shape (cells,)."""
+    missed = list[FloatArray]()
+    for axis in (one for one in record.axes if one.scale != "named"):
+        inner = axis.levels[1:-1]
+        for level in inner[:: math.ceil(len(inner) / MOST_INNER) or 1]:
+            out = np.array([value == level for value in record.columns[axis.name]])
+            rest = axis.model_copy(update={"levels": tuple(one for one in axis.levels if one != level)})
+            points = encode([rest if one is axis else one for one in record.axes], record.columns)
+            if out.any() and (~out).sum() >= FEWEST_CELLS:
+                model = recipe_of(record.model, record.weights).fit(points[~out], y[~out])
+                missed.append(np.abs(y[out] - model.predict(points[out])))
+    return _held(np.concatenate(missed)) if missed else None
 
 
 def fit_surface(
-    cells: CellOutcomes,
-    response: str,
-    models: Sequence[str] = tuple(MODELS),
-    one_by_one: bool = False,
-    seed: int = 1,
+    cells: CellOutcomes, response: str, models: Sequence[str] = tuple(MODELS), one_by_one: bool = False, seed: int = 1
 ) -> Surface:
     """Score the models on cells they did not see, and fit the best one to all cells."""
     unknown = next((name for name in models if name not in MODELS), None)
@@ -237,7 +264,7 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
     recipe = MODELS[best].tuned(points, y)
     whole = int(group.max()) + 1
     how = "leave-one-out" if one_by_one else f"{whole}-fold" if scored[0].errors.points == len(y) else "a random tenth"
-    return record.model_copy(
+    chosen = record.model_copy(
         update={
             "model": best,
             "weights": dict(recipe.weights) if isinstance(recipe, HybridRecipe) else {},
@@ -246,6 +273,7 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
             "unseen": tuple(float(value) if np.isfinite(value) else None for value in told[best]),
         }
     )
+    return chosen.model_copy(update={"level_error": _level_error(chosen, y)})
 
 
 def unit_of(response: str, unit: str) -> str:

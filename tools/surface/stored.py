@@ -15,10 +15,17 @@ from ...knowledge.files import first, regular
 from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.model import errors
 from ..statistics.values import FiniteResult, FloatArray
-from .cells import FEWEST, CellOutcomes, response_of
+from .cells import FEWEST_CELLS, CellOutcomes, response_of
 from .fitted import NO_MODEL, KeptOut, Surface, SurfaceRecord, fit_surface, fitted_again, surface, unit_of
 
 FILE = "surface.json"
+MEAN_MODELS = ("gaussian", "mars")
+_SPREADS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "sd": lambda sd, mean: sd,
+    "variance": lambda sd, mean: sd**2,
+    "cv": lambda sd, mean: sd / np.abs(mean),
+}
+"""Measures of the spread, from the SD and the mean."""
 
 
 class Stored(FiniteResult):
@@ -73,9 +80,6 @@ def load(path: Path) -> Fitted:
         return Fitted(response=surface(stored.response), mean=surface(stored.mean) if stored.mean else None)
 
 
-MEAN_MODELS = ("gaussian", "mars")
-
-
 def fit_both(
     cells: CellOutcomes,
     response: str,
@@ -107,10 +111,10 @@ def check(cells: CellOutcomes, response: str, models: Sequence[str], share: floa
     """
     order = np.random.default_rng(seed).permutation(len(cells.outcomes))
     out = round(share * order.size)
-    if not 1 <= out <= order.size - FEWEST:
-        most = (order.size - FEWEST) / order.size
+    if not 1 <= out <= order.size - FEWEST_CELLS:
+        most = (order.size - FEWEST_CELLS) / order.size
         raise VgoError(
-            f"--keep-out {share:g} keeps {out} of {order.size} cells out, and {FEWEST} must be left: give up to "
+            f"--keep-out {share:g} keeps {out} of {order.size} cells out, and {FEWEST_CELLS} must be left: give up to "
             f"{most:.2g}."
         )
     fitted = fit_surface(cells.part(order[out:]), response, models, seed=seed)
@@ -123,16 +127,9 @@ def check(cells: CellOutcomes, response: str, models: Sequence[str], share: floa
         cells=values.size,
         model=fitted.record.model,
         errors=errors(values, told),
+        without=errors(values, np.full(values.size, np.mean(fitted.record.values))).relative,
         inside=int(((ends[0] <= values) & (values <= ends[1])).sum()) if ends else None,
     )
-
-
-_SPREADS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "sd": lambda sd, mean: sd,
-    "variance": lambda sd, mean: sd**2,
-    "cv": lambda sd, mean: sd / np.abs(mean),
-}
-"""Measures of the spread, from the SD and the mean."""
 
 
 def converted(fitted: Fitted, response: str) -> Fitted:

@@ -63,7 +63,8 @@ def propose(
         means, sds = process.predict(at), process.sd(at)
         scores = sds if seek == "unknown" else expected_improvement(means, sds, float(y.min()))
         best = int(np.argmax(scores))
-        chosen.append(CellProposal(left.pop(best), _why(seek, float(scores[best]))))
+        why = "expected improvement" if seek == "best" else "greatest predictive SD,"
+        chosen.append(CellProposal(left.pop(best), f"{why} {scores[best]:.3g}"))
         x, y = np.vstack([x, at[best]]), np.append(y, means[best])
     return chosen
 
@@ -108,7 +109,3 @@ def expected_improvement(means: FloatArray, sds: FloatArray, best: float) -> Flo
     z = np.divide(gains, sds, out=np.zeros_like(gains), where=sds > 0)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     return np.where(sds > 0, gains * ndtr(z) + sds * density, 0.0)
-
-
-def _why(seek: str, score: float) -> str:
-    return f"expected improvement {score:.3g}" if seek == "best" else f"greatest predictive SD, {score:.3g}"

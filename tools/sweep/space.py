@@ -1,27 +1,39 @@
-"""The space of a sweep, as its file gives it: parameters and their levels, the design, repetitions and the budget."""
+"""The space of a sweep, as its file or a line gives it: parameters, levels, the design, repetitions and the budget."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
-from ...knowledge.files import duplicate_keys, read_model
+from ...knowledge.files import duplicate_keys, first, read_model
 from ...knowledge.shape import Frozen, Key
 from ..amount import LONGEST, MOST
-from ..experiment.limit import UNLIMITED, Limit
+from ..experiment.experiment import UNLIMITED, Limit
 from ..row import FIXED
 from .where import WhereClause, WhereRefusal, condition
 
 Level = int | float | str
 DIGITS = 6
 """Of a number that was drawn from a range: more would only make commands hard to read."""
+EXAMPLES = Path(__file__).parent / "examples"
+Target = Literal["argument", "affinity", "threads", "frequency", "scheduler", "cpu_quota", "memory"]
+Response = Literal["sd", "cv", "mean", "median", "p95", "p99"]
+Number = Annotated[int | float, Field(allow_inf_nan=False, ge=-1e18, le=1e18)]
+OFF, ON = "off", "on"
+RESERVED = {*FIXED, "batch", "round", "reason", "cell", "why"}
+"""Columns of the tables that a sweep writes; the statistics of a cell give way to a parameter of their name."""
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_KNOB = re.compile(r"([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE]-?\d+)?")
+FORM = "write NAME=LEVEL,LEVEL, several with spaces between, for example 'size=1000,2000 threads=1,2'"
 
 
 def shown(level: Level) -> str:
@@ -34,18 +46,7 @@ def shown(level: Level) -> str:
 
 def tidy(value: float, whole: bool) -> int | float:
     """Round a number that was drawn."""
-    if whole:
-        return int(round(value))
-    return float(f"{value:.{DIGITS}g}")
-
-
-EXAMPLES = Path(__file__).parent / "examples"
-Target = Literal["argument", "affinity", "threads", "frequency", "scheduler", "cpu_quota", "memory"]
-Response = Literal["sd", "cv", "mean", "median", "p95", "p99"]
-Number = Annotated[int | float, Field(allow_inf_nan=False, ge=-1e18, le=1e18)]
-OFF, ON = "off", "on"
-RESERVED = {*FIXED, "batch", "round", "reason", "cell", "why"}
-"""Columns of the tables that a sweep writes; the statistics of a cell give way to a parameter of their name."""
+    return int(round(value)) if whole else float(f"{value:.{DIGITS}g}")
 
 
 class LevelRange(Frozen):
@@ -105,7 +106,8 @@ class Parameter(Frozen):
         if isinstance(levels, list) and any(isinstance(level, bool) for level in levels):
             if not switch:
                 raise ValueError("YAML reads on, off, yes and no as true or false: put such levels in quotes")
-            return {**given, "levels": [_switch_word(level) for level in levels]}
+            switched = [(ON if level else OFF) if isinstance(level, bool) else level for level in levels]
+            return {**given, "levels": switched}
         return given
 
     @model_validator(mode="after")
@@ -245,5 +247,53 @@ def check() -> list[str]:
     return problems
 
 
-def _switch_word(level: object) -> object:
-    return (ON if level else OFF) if isinstance(level, bool) else level
+def is_inline(word: str) -> bool:
+    """Tell whether a word is a space, and no file."""
+    return "=" in word and not os.path.isfile(word)  # False for a word that is too long for a name
+
+
+def inline(word: str, command: tuple[str, ...] = ()) -> Space:
+    """Read a space; raises VgoError where it is none.
+
+    A name goes into the command where `{name}` stands in it; else threads, affinity, frequency, scheduler, cpu_quota
+    and memory go where a file would send them, NAME in capitals is a variable, and a name with a dot is a parameter of
+    a mitigation. The CPUs of an affinity are separated by +: `affinity=0,0+1`.
+    """
+    parts = word.split()
+    made = dict(_parameter(part, command) for part in parts)
+    if len(made) < len(parts):
+        raise VgoError(f"{word!r} gives a parameter twice: give all its levels at once.")
+    try:
+        return Space.model_validate({"parameters": made})
+    except ValidationError as error:
+        raise VgoError(f"{word!r}: {first(error)}: {FORM}.") from error
+
+
+def named_after(word: str) -> str:
+    """Give the folder of such a sweep its name: that of its parameters."""
+    return "-".join(part.partition("=")[0].replace(".", "-").lower() for part in word.split())[:60]
+
+
+def _parameter(part: str, command: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
+    name, sign, told = part.partition("=")
+    texts = told.split(",")
+    if not sign or not name or not all(texts):
+        raise VgoError(f"{part!r} is no parameter with its levels: {FORM}.")
+    levels = list(_levels(texts))
+    if any(f"{{{name}}}" in one for one in command):
+        return name, {"levels": levels}
+    if name == "affinity":
+        return name, {"levels": [text.replace("+", ",") for text in texts], "to": name}
+    if name in get_args(Target):
+        return name, {"levels": levels, "to": name}
+    if knob := _KNOB.fullmatch(name):
+        return f"{knob[1]}_{knob[2]}", {"levels": levels, "mitigation": knob[1], "parameter": knob[2]}
+    if _VARIABLE.fullmatch(name):
+        return name.lower().lstrip("_"), {"levels": levels, "environment": name}
+    return name, {"levels": levels}
+
+
+def _levels(texts: list[str]) -> Iterator[Level]:
+    for text in texts:
+        number = _NUMBER.fullmatch(text)
+        yield text if not number else float(text) if any(number.groups()) else int(text)

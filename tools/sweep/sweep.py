@@ -11,17 +11,14 @@ from types import MappingProxyType
 from typing import Any
 
 from ..execution.expected import NEVER, Deadline
-from ..execution.progress import Listener, Remark, ignore
-from ..execution.row_log import RowsInMemory
-from ..execution.series import ExperimentConditions, Measuring, Series
-from ..experiment.block import BARRIER, Block
+from ..execution.row_log import Listener, Remark, RowsInMemory, ignore
+from ..execution.series import BARRIER, Block, ExperimentConditions, Measuring, Series
 from ..experiment.conditions import Condition
 from ..experiment.experiment import Done, Experiment, carry_out
-from ..one_level import HostAdjustment, host_levels, on_one_level
+from ..hosts import HostAdjustment, host_levels, on_one_level
 from ..row import Row
-from .cell import Cell, CellSettings, SubjectOf, first_cells
+from .cell import Cell, CellSettings, Standing, SubjectOf, first_cells, given_up, look_due, response_of, standing
 from .space import Space
-from .standing import Standing, given_up, look_due, response_of, standing
 
 
 @dataclass

@@ -6,20 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...history import listed
+from .dialogs import BudgetDialog, DeleteScreen, Dialog
+
 if TYPE_CHECKING:
-    from ...chat.reply import ChatReply
-    from .dialog import Dialog
+    from ...chat.words import ChatReply
     from .session import SessionScreen
 
 
-def _budget(screen: SessionScreen, reply: ChatReply) -> None:
-    from .budget import BudgetDialog
-
-    _say_given(screen, BudgetDialog(screen.session.view))
-
-
 def _report(screen: SessionScreen, reply: ChatReply) -> None:
-    from .report import ReportScreen
+    from .recorded import ReportScreen
 
     if screen.session.folder is not None:
         screen.app.push_screen(ReportScreen(screen.session.folder))
@@ -37,13 +33,6 @@ def _recorded(screen: SessionScreen, reply: ChatReply) -> None:
     screen.app.push_screen(RecordedScreen(screen.session, reply.about[1:], reply.about[0]))
 
 
-def _delete(screen: SessionScreen, reply: ChatReply) -> None:
-    from ...history import listed
-    from .delete import DeleteScreen
-
-    _say_given(screen, DeleteScreen(listed(Path(reply.about[0]))))
-
-
 def _copy(screen: SessionScreen, reply: ChatReply) -> None:
     """Hand it to the terminal (OSC 52), which may refuse; it stands in the chat as well."""
     screen.app.copy_to_clipboard(reply.about[0])
@@ -55,14 +44,14 @@ def _say_given(screen: SessionScreen, dialog: Dialog[str]) -> None:
 
 
 OPENED: dict[str, Callable[[SessionScreen, ChatReply], None]] = {
-    "budget": _budget,
+    "budget": lambda screen, _: _say_given(screen, BudgetDialog(screen.session.view)),
     "question": lambda screen, _: screen.show_question(),
     "report": _report,
     "runs": _runs,
     "run": lambda screen, _: screen.rebuild(),
     "files": lambda screen, _: screen.show_files(),
     "recorded": _recorded,
-    "delete": _delete,
+    "delete": lambda screen, reply: _say_given(screen, DeleteScreen(listed(Path(reply.about[0])))),
     "copy": _copy,
     "screenshot": lambda screen, reply: screen.save_picture(reply.about[0]),
 }

@@ -16,16 +16,14 @@ from textual.widgets import Input, Static
 
 from ....knowledge.errors import VgoError
 from ...chat.actions import do
-from ...chat.reply import ChatReply, Exchange, keep, kept
 from ...chat.status import progress_of
+from ...chat.words import ChatReply, Exchange, keep, kept
 from ...session_view.view import SessionView
 from ..messages import CutKept, LineSubmitted, QuestionRefused, SourceAsked, StepAsked
 from ..widgets.card import ConversationView, StepCard
-from ..widgets.header import Header
-from ..widgets.keys import Keys
+from ..widgets.header import Header, Keys, Prompt, PromptInput
 from ..widgets.look_pane import LookPane
-from ..widgets.prompt import Prompt, PromptInput
-from .dialog import show_from_thread
+from .dialogs import Approve, show_from_thread
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -38,11 +36,7 @@ WIDE, NARROW, SHORT = 110, 40, 10
 class SessionScreen(Screen[None]):
     """Follows one run; whatever it shows can be had again from the run folder."""
 
-    HORIZONTAL_BREAKPOINTS = [
-        (0, "-tiny"),
-        (NARROW, "-narrow"),
-        (WIDE, "-wide"),
-    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (SHORT, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2,ctrl+t", "turn", "Chat/Look"),
@@ -97,7 +91,6 @@ class SessionScreen(Screen[None]):
         self.set_interval(LOOK_EVERY_S, self._look)
 
     def rebuild(self) -> None:
-        """Show the run anew, from its folder alone."""
         folder = self.session.folder
         self._followed, self._answered = folder.path if folder else None, 0
         self._talk = list(kept(folder)) if folder else []
@@ -123,7 +116,6 @@ class SessionScreen(Screen[None]):
         self.draw(fresh=True)
 
     def draw(self, fresh: bool = False) -> None:
-        """Bring every widget up to date."""
         self._follow()
         session = self.session
         self._shown = session.view
@@ -182,12 +174,11 @@ class SessionScreen(Screen[None]):
             self._opened[reply.opens](self, reply)
 
     def save_picture(self, name: str) -> None:
-        """Write what is on the screen now, without holding it up."""
         self._write_picture(self.app.export_screenshot(), Path(name))
 
     @work(thread=True)
     def _write_picture(self, svg: str, path: Path) -> None:
-        from ...chat.take_away import write_picture
+        from ...chat.past_runs import write_picture
 
         try:
             write_picture(svg, path)
@@ -198,8 +189,6 @@ class SessionScreen(Screen[None]):
 
     def _ask_for_approval(self) -> None:
         """Show the question that waits, once, and not while a line is being typed: its end would be an answer."""
-        from .approve import Approve
-
         question = self.session.state.question
         if question is None:
             self._answered = 0  # a worker that goes on later counts from one again
@@ -211,9 +200,6 @@ class SessionScreen(Screen[None]):
             self.show_question()
 
     def show_question(self) -> None:
-        """Show the question that waits for an answer."""
-        from .approve import Approve
-
         question = self.session.state.question
         if question is not None:
             self._answered = question["number"]
@@ -231,7 +217,7 @@ class SessionScreen(Screen[None]):
         for talk, view in ((self._talk, self.session.view), *reversed(self._before)):
             for one in (one for exchange in reversed(talk) for one in exchange.reply.sources):
                 if one["tag"] == event.tag:
-                    from .report import SourceScreen
+                    from .recorded import SourceScreen
 
                     self.app.push_screen(SourceScreen(self.session.desk, view, one))
                     return

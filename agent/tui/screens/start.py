@@ -15,8 +15,8 @@ from ....knowledge.errors import VgoError
 from ...chat.past_runs import HEADER, row
 from ...history import ListedRun, history
 from ...terminal import printable
-from ..widgets.keys import Keys
-from .dialog import Dialog, show_from_thread
+from ..widgets.header import Keys
+from .dialogs import DeleteScreen, Dialog, show_from_thread
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -65,7 +65,6 @@ class StartScreen(Dialog[str]):
 
     @work(thread=True, exclusive=True)
     def read(self) -> None:
-        """Read the folder anew."""
         try:
             found, failure = history(self._session.out), ""
         except VgoError as error:
@@ -140,8 +139,6 @@ class StartScreen(Dialog[str]):
         one = self._current
         if one is None:
             return
-        from .delete import DeleteScreen
-
         self.app.push_screen(DeleteScreen(one), self._delete)
 
     def _delete(self, line: str | None) -> None:

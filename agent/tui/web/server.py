@@ -115,7 +115,6 @@ class AppServer(Server):
         return web.Response(text=page.substitute(websocket=websocket, font_size=size), content_type="text/html")
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run the app for as long as the page is open."""
         websocket = web.WebSocketResponse(heartbeat=15)
         await websocket.prepare(request)
         self._open.add(websocket)

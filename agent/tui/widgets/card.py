@@ -14,7 +14,7 @@ from textual.widgets import Collapsible, Markdown, Static
 
 from ....tools.verdict import Verdict, confirmed, title
 from ....tools.verdict_words import headline
-from ...chat.reply import Exchange
+from ...chat.words import Exchange
 from ...session_view.step import SessionStep
 from ...session_view.view import SessionView
 from ...terminal import printable
@@ -86,8 +86,8 @@ class Conclusion(Static):
     Conclusion { border: round $primary; height: auto; margin: 1 0 0 0; padding: 0 1; }
     """
 
-    def __init__(self, verdict: Verdict) -> None:
-        lines = [headline(verdict)]
+    def __init__(self, verdict: Verdict, plain: str) -> None:
+        lines = [plain, headline(verdict)]
         if proof := confirmed(verdict):
             lines.append(f"by hand: {proof.command}")
         text = Text(f"Verdict: {title(verdict)}", style="bold")
@@ -118,7 +118,6 @@ class ConversationView(VerticalScroll):
         self.anchor()
 
     def clear(self) -> None:
-        """Begin anew."""
         self._cards.clear()
         self._begun.clear()
         self._shown, self._concluded = 0, False
@@ -146,7 +145,7 @@ class ConversationView(VerticalScroll):
         if view.verdict and not self._concluded:
             self._say_until(talk, view.steps[-1].begun, fresh)
             self._concluded = True
-            self.mount(Conclusion(view.verdict))
+            self.mount(Conclusion(view.verdict, view.plain))
         self._say_until(talk, view.events, fresh)
 
     def _say_until(self, talk: Sequence[Exchange], event: int, fresh: bool) -> None:

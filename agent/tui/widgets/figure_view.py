@@ -14,11 +14,10 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from ...look.canvas import Ink, TextCanvas
-from ...look.cores import CoreRates, CoresSnapshot, cores_pages, rates, read_cores
+from ...look.canvas import AxisWindow, Ink, TextCanvas
 from ...look.distribution import Histogram
 from ...look.plot import Picture, Sentence, TextFigure
-from ...look.scale import AxisWindow
+from ...look.timeline import CoreRates, CoresSnapshot, cores_pages, rates, read_cores
 from ..messages import CutKept, CutMoved, FigureChosen
 
 EVERY_S = 0.25
@@ -82,7 +81,6 @@ class FigureView(Widget, can_focus=True):
 
     @property
     def figure(self) -> TextFigure:
-        """The one of the figures that is shown."""
         names = [one.name for one in self._figures]
         return self._figures[names.index(self._name) if self._name in names else 0]
 
@@ -172,7 +170,6 @@ class FigureView(Widget, can_focus=True):
 
     @property
     def shown(self) -> AxisWindow | None:
-        """The part of the axis that is seen."""
         return self.window or self.figure.span
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -303,12 +300,10 @@ class CoresView(FigureView):
             self._reading.pause()
 
     async def read(self) -> None:
-        """Read the counters, beside the interface."""
         now = await asyncio.to_thread(read_cores, time.monotonic())
         if self._before is not None:
             self.show_rates(rates(self._before, now))
         self._before = now
 
     def show_rates(self, found: tuple[CoreRates, ...]) -> None:
-        """Show what the cores did."""
         self.show(*cores_pages(found, known=self._before is None or bool(self._before.cores)))

@@ -15,7 +15,7 @@ from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
-from ...look.computer import Computer
+from ...look.computer import Computer, WhatIf, ranking
 from ...look.distribution import Histogram, Overlay
 from ...look.dots import RunChart, Scatter
 from ...look.messages import (
@@ -37,7 +37,6 @@ from ...look.of_session import looking_of, overlays_of, place_words
 from ...look.plot import Sentence, TextFigure
 from ...look.timeline import RunTimelines, run_timelines
 from ...look.tree_lines import TreePage, tree_pages
-from ...look.what_if import WhatIf, ranking
 from ...session_view.view import EMPTY, SessionView
 from ...terminal import speaks_unicode
 from ..messages import CutMoved, FigureChosen, QuestionPut, QuestionRefused
@@ -133,7 +132,6 @@ class LookPane(Vertical):
         yield Static("", id="look-words", markup=False)
 
     def view(self, tab: str) -> FigureView:
-        """What is in a tab with figures."""
         return self.query_one(f"#look-{tab}", FigureView)
 
     @property
@@ -223,14 +221,12 @@ class LookPane(Vertical):
         self.query_one(PagedTable).say(NO_TABLE)
 
     def choose(self, tab: str) -> None:
-        """Show a tab, and give what is in it the keys."""
         self.query_one("#tabs", TabbedContent).active = tab
         self.query_one(f"TabPane#{tab} > *").focus()
 
     action_choose = choose
 
     def focus_tab(self) -> None:
-        """Give the keys to what is shown."""
         self.choose(self.query_one("#tabs", TabbedContent).active)
 
     @on(TabbedContent.TabActivated)
@@ -265,12 +261,10 @@ class LookPane(Vertical):
             self._read_column()
 
     def on_question_put(self, event: QuestionPut) -> None:
-        """Ask what a table wants to know."""
         if self.computing:
             self._computer.ask(event.question)
 
     def _read_column(self) -> None:
-        """Read the numbers of the column that is to be seen."""
         column = self.view("factor").figure.name
         known = column in self._scatters or column in self.state.looking.scatters
         if column and not known and column != self._column and self._open():
@@ -343,7 +337,6 @@ class LookPane(Vertical):
             self.fit()
 
     def _spread(self) -> None:
-        """Show the state in every tab."""
         state, looking = self.state, self.state.looking
         figures: Mapping[str, tuple[TextFigure, ...]] = {
             "distribution": (Histogram(looking.outcomes, state.cut, looking.modes, state.moved is not None),),

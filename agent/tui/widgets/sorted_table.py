@@ -149,14 +149,12 @@ class PagedTable(SortedTable):
         self._read(0, self._order)
 
     def say(self, sentence: str) -> None:
-        """Say why there are no rows."""
         self._header, self._first, self._total = (), 0, 0
         self.border_subtitle = ""
         self._table = SmallTable((sentence,), ())
         self._fill((sentence,), [])
 
     def put(self, page: TablePage) -> None:
-        """Show a page that was read."""
         self._first, self._total, self._order = page.first, page.total, SortOrder(page.by, page.descending)
         last = page.first + len(page.rows)
         self.border_subtitle = f"rows {page.first + 1}-{last} of {page.total}" if page.rows else "no rows"
@@ -188,7 +186,8 @@ class StepsTable(SortedTable):
     def show_steps(self, view: SessionView) -> None:
         """Fill it anew: there are few."""
         rows = tuple(
-            (step.call_id, MARKS[step.state], step.title, _tenths(step.seconds), step.summary) for step in view.steps
+            (step.call_id, MARKS[step.state], step.title, step.seconds and round(step.seconds, 1), step.summary)
+            for step in view.steps
         )
         self.show(SmallTable(HEADER, rows))
 
@@ -196,7 +195,3 @@ class StepsTable(SortedTable):
         call_id = self.row_at_cursor[0] if self.row_at_cursor else None
         if call_id is not None:
             self.post_message(StepAsked(str(call_id)))
-
-
-def _tenths(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)

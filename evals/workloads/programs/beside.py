@@ -10,7 +10,19 @@ import os
 import sys
 import time
 
-from work import amount, chance, churn, compute, drop_from_page_cache, open_input, print_ms, read_all, run
+from work import (
+    amount,
+    chance,
+    churn,
+    compute,
+    drawn,
+    drop_from_page_cache,
+    open_input,
+    print_ms,
+    print_time,
+    read_all,
+    run,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +31,47 @@ if TYPE_CHECKING:
 KILL = 9  # signal.SIGKILL; importing signal costs milliseconds
 NEIGHBOUR_SECONDS = 5.0
 CHURNS = 50
+PERIOD_S, BURST_S = 0.1, 0.025
 
 
 def contention() -> None:
     """Compute while, in 40 % of the runs, the neighbour computes too. Argument: loud or quiet."""
     print_ms(time_beside(loud(0.4), lambda: compute(5)))
+
+
+def periodic_neighbour() -> None:
+    """Compute for some 20 ms while a neighbour on the same CPU computes for 25 of every 100 ms, in every run.
+
+    Whether a run meets it depends on when it begins. Arguments: loud or quiet.
+    """
+    quiet = sys.argv[1:] == ["quiet"]
+
+    def burst() -> None:
+        end = time.process_time() + BURST_S
+        while time.process_time() < end:
+            pow(3, 1 << 300, (1 << 521) - 1)
+        time.sleep(PERIOD_S - BURST_S)
+
+    def wait_and_compute() -> int:
+        time.sleep(drawn(0, int(1e6 * PERIOD_S)) / 1e6)
+        started = time.perf_counter_ns()
+        compute(5)
+        return time.perf_counter_ns() - started
+
+    print_ms(beside(not quiet, wait_and_compute, burst))
+
+
+def quota_sidecar() -> None:
+    """Compute for some 8 ms in a group with a quota of CPU time, which a sidecar of 40 % of the runs uses up.
+
+    The group is made around the whole diagnosis (`cpu_limited`): 20 ms of CPU in every 100. Argument: loud or quiet.
+    """
+    neighbour = start_neighbour(loud(0.4), disturb)
+    try:
+        print_time(lambda: compute(2))
+    finally:
+        os.kill(neighbour, KILL)
+        gone(neighbour)
 
 
 def fork_storm() -> None:
@@ -96,12 +144,21 @@ def gone(child: int) -> None:
 
 def time_beside(loud: bool, work: Callable[[], object], disturb: Callable[[], object] = disturb) -> int:
     """Do the work on the last allowed CPU, with the neighbour there, and return the nanoseconds that passed."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    neighbour = start_neighbour(loud, disturb)
-    try:
+
+    def timed() -> int:
         started = time.perf_counter_ns()
         work()
         return time.perf_counter_ns() - started
+
+    return beside(loud, timed, disturb)
+
+
+def beside(loud: bool, timed: Callable[[], int], disturb: Callable[[], object]) -> int:
+    """Do something on the last allowed CPU, with the neighbour there."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    neighbour = start_neighbour(loud, disturb)
+    try:
+        return timed()
     finally:
         os.kill(neighbour, KILL)
         gone(neighbour)
@@ -137,4 +194,4 @@ def be_neighbour(loud: bool, parent: int, ready: int, disturb: Callable[[], obje
 
 
 if __name__ == "__main__":
-    run(contention, fork_storm, faults_and_contention, cold_and_contended)
+    run(contention, periodic_neighbour, quota_sidecar, fork_storm, faults_and_contention, cold_and_contended)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 import time
 
-from work import amount, print_time, run
+from work import amount, drawn, print_time, run
 
 WORDS = 1000
 MODULUS = (1 << 127) - 1
 LISTS, LIVE_LISTS = 60_000, 3_000
+HEAP, KEPT = 200_000, 20_000
 
 
 def hash_seed() -> None:
@@ -49,6 +50,26 @@ def gc_pauses() -> None:
     live.clear()
 
 
+def collector_phase() -> None:
+    """Make 20000 lists and keep them, while in 40 % of the runs the collector looks at all that there are.
+
+    It does so when enough were made since it last did, and a quarter of the heap is new; which run that falls into
+    follows from all that was made before. Argument: frozen, for a collector that looks at nothing old.
+    """
+    import gc
+
+    rounds, of_rounds, of_those = gc.get_threshold()
+    heap = [[number] for number in range(HEAP)]
+    gc.collect()
+    due = max(rounds * (of_rounds + 1) * (of_those + 1), HEAP // 4)
+    kept = [[number] for number in range(due - drawn(0, int(KEPT / 0.4)))]
+    if sys.argv[1:]:
+        gc.collect()
+        gc.freeze()
+    print_time(lambda: kept.extend([number] for number in range(KEPT)), time.process_time_ns)
+    heap.clear()
+
+
 def make_and_drop(share: int) -> None:
     """Make all lists; `share` percent of them, evenly spread, hold themselves."""
     owed = 0
@@ -61,4 +82,4 @@ def make_and_drop(share: int) -> None:
 
 
 if __name__ == "__main__":
-    run(hash_seed, gc_pauses)
+    run(hash_seed, gc_pauses, collector_phase)

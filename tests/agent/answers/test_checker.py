@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.answers.checker import objections, sentences
+from vgo_agent.agent.answers.answer import objections, sentences
 from vgo_agent.agent.answers.fact import CitableFact, sentence
 from vgo_agent.agent.answers.of_run import RunFacts, run_facts
 from vgo_agent.agent.report.evidence import gather

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.answer import objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.knowledge.index import Index
 

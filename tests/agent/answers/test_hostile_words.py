@@ -8,16 +8,15 @@ from functools import cache
 
 import pytest
 
-from vgo_agent.agent.answers import names
-from vgo_agent.agent.answers.checker import TAGS, objections
+from vgo_agent.agent.answers import fact
+from vgo_agent.agent.answers.answer import TAGS, objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.answers.speaker import facts_prompt
 from vgo_agent.knowledge.actions import Apply
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
-from vgo_agent.tools.plan import TrialPlan
-from vgo_agent.tools.subject import Subject
+from vgo_agent.tools.subject import Subject, TrialPlan
 
 from ..report.conftest import MadeDiagnosis, varying
 from .speakers import obedient
@@ -135,6 +134,6 @@ def test_a_hostile_question_is_only_a_question(harmless: Conversation, place: in
 
 @pytest.mark.parametrize("words", HOSTILE)
 def test_columns_of_no_known_name_are_quoted(words: str) -> None:
-    shown = names.column(words, KNOWN)
+    shown = fact.column(words, KNOWN)
     assert shown.startswith('"') and shown.count('"') == 2 and not TAGS.search(shown)
-    assert names.column("migrations", KNOWN) == "migrations"
+    assert fact.column("migrations", KNOWN) == "migrations"

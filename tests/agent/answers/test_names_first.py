@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.answer import objections
 from vgo_agent.knowledge.loader import load
 
 from ..report.conftest import MAKERS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.answer import objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.conduct import finished_run
 from vgo_agent.agent.run_folder import RunFolder

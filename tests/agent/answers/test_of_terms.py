@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.answer import objections
 from vgo_agent.agent.answers.of_terms import meant
 from vgo_agent.knowledge.loader import HERE, load
 from vgo_agent.knowledge.terms import read_terms, spelt

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.answer import objections
 from vgo_agent.agent.answers.conversation import Conversation
-from vgo_agent.agent.render.markdown import markdown_page
-from vgo_agent.agent.report.diagnosis import document
+from vgo_agent.agent.render.text import markdown_page
+from vgo_agent.agent.report.diagnosis import document, summary, text
 from vgo_agent.agent.report.evidence import gather
-from vgo_agent.agent.report.summary import summary, text
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.tools.findings import Findings

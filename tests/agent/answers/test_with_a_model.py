@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.answer import objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.answers.speaker import (
     LISTED,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.answer import objections
 from vgo_agent.agent.answers.speaker import Speaker
-from vgo_agent.agent.model.process import ModelProcess
+from vgo_agent.agent.model.language_model import ModelProcess
 from vgo_agent.knowledge.loader import load
 
 from ...conftest import Vgo

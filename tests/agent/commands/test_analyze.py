@@ -57,7 +57,7 @@ def analysis(vgo: Vgo, *arguments: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["runs.csv", "runs.parquet"])
+@pytest.mark.parametrize("name", ["runs.csv", pytest.param("runs.parquet", marks=pytest.mark.slow)])
 def test_a_planted_cause_is_found_named_and_told_from_its_consequences(vgo: Vgo, tmp_path: Path, name: str) -> None:
     found = analysis(vgo, write(tmp_path, two_speeds(), name), "--outcome", "time", "--lower-is-better")
     assert found["verdict"] == "cause explained" and found["p_value"] < 0.01
@@ -92,6 +92,32 @@ def test_steady_runs_have_nothing_to_reduce(vgo: Vgo, tmp_path: Path) -> None:
     assert analysis(vgo, write(tmp_path, columns), "--outcome", "time")["verdict"] == "steady"
     columns["time"] = np.full(60, 2.5)
     assert analysis(vgo, write(tmp_path, columns), "--outcome", "time")["verdict"] == "steady"
+
+
+def test_steady_runs_that_shift_by_next_to_nothing_are_not_said_to_drift(vgo: Vgo, tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    noise = rng.normal(size=60) + 4 * (np.arange(60) > 30)
+    steady = {"time": 10 + 0.01 * noise, "counter": rng.random(60)}
+    found = analysis(vgo, write(tmp_path, steady), "--outcome", "time")
+    assert found["verdict"] == "steady" and found["shape"]["drift"]
+    assert not any("drifts" in words for words in found["warnings"])
+    restless = {**steady, "time": 10 + noise}
+    warned = analysis(vgo, write(tmp_path, restless), "--outcome", "time")["warnings"]
+    assert any("drifts" in words for words in warned)
+
+
+def test_a_table_of_many_kinds_of_runs_is_told_with_the_command_that_looks_at_each(vgo: Vgo, tmp_path: Path) -> None:
+    rng = np.random.default_rng(12)
+    kernel = rng.permutation(np.repeat(np.arange(6), 40))
+    faults = rng.poisson(20, 240)
+    columns = {"time": 10 * (kernel + 1) + 0.02 * faults, "kernel": [f"k{one}" for one in kernel], "faults": faults}
+    table = write(tmp_path, columns)
+    found = analysis(vgo, table, "--outcome", "time")
+    assert found["strata"]["columns"] == ["kernel"] and found["strata"]["share"] > 0.95
+    told = " ".join(vgo("analyze", table, "--outcome", "time").stdout.split())
+    assert "lies between the 6 cells of kernel" in told
+    assert "analyze runs.csv --outcome time --group kernel`" in told
+    assert "strata" not in analysis(vgo, table, "--outcome", "time", "--group", "kernel")
 
 
 def test_words_for_people_name_verdict_factor_and_what_was_set_aside(vgo: Vgo, tmp_path: Path) -> None:

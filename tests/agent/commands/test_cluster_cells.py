@@ -227,8 +227,8 @@ def test_a_live_case_is_diagnosed_on_hosts_and_one_that_cannot_be_is_told(cluste
     done = vgo(*words, "--allow", "system", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    rows = {row["name"]: row for row in answer["rows"]}
-    assert not rows["steady"]["skipped"] and rows["steady"]["verdict"], rows["steady"]
+    rows = {row["case"]: row for row in answer["rows"]}
+    assert not rows["steady"]["skipped"] and rows["steady"]["answer"]["verdict"], rows["steady"]
     assert rows["cpu-quota"]["skipped"]
     assert "runs were made on the hosts of" in answer["machine"]
 

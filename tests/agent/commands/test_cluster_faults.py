@@ -52,6 +52,7 @@ def test_no_scheduler_is_told_with_what_to_look_at(vgo, script):
     assert "No Dask scheduler answers" in said and "dask scheduler" in said
 
 
+@pytest.mark.slow
 def test_hosts_that_cannot_be_pooled_are_told_apart_before_anything_counts(cluster, vgo, script, tmp_path):
     program = script("tiny.py", TINY)
     (tmp_path / "other.py").write_text(program.read_text() + "# of another build\n")

@@ -32,6 +32,7 @@ SYSTEMS = {
 
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.slow
 def test_a_job_is_asked_for_used_and_ended_and_a_refusal_is_told(vgo, tmp_path: Path, system: str) -> None:
     submit, cancel, asked, said = SYSTEMS[system]
     for name, text in ((submit, SUBMIT), (cancel, CANCEL)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ import polars as pl
 import pytest
 
 from vgo_agent.agent.cli import main
-from vgo_agent.tools.claim import Claim
+from vgo_agent.tools.claim import Claim, interval
 
 Columns = Mapping[str, Any]
 Compare = Callable[..., dict[str, Any]]
@@ -162,11 +163,55 @@ def test_the_only_column_of_numbers_that_tells_no_arms_or_pairs_is_compared(
     assert compare(table, "--condition", "flags", "--pair", "trial")["metric"] == "time_s"
 
 
-def test_runs_of_unlike_kinds_in_one_arm_are_pointed_at(write: Callable[..., str], compare: Compare) -> None:
-    mixed = pl.DataFrame(dict(wide())).with_columns(place=pl.Series(["near", "far"] * 40))
-    files = write("before.csv", mixed), write("after.csv", narrow())
-    notes = compare(*files, "--metric", "time_s")["notes"]
-    assert any("mix place (near and far)" in note and "--where place=near" in note for note in notes)
+def cells(seed: int, apart: float = 5.0) -> pl.DataFrame:
+    """Twelve kernels of three sizes, each of its own length: within them the second arm scatters half as much."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"flags": flags, "kernel": f"k{kernel}", "size": size, "host": "ab"[run % 2], "time_s": time}
+        for flags, spread in (("O2", 0.2), ("O3", 0.1))
+        for kernel in range(12)
+        for size in (1, 2, 4)
+        for run, time in enumerate(10 + apart * (kernel % 4) + apart * size + spread * rng.normal(size=12))
+    ]
+    return pl.DataFrame(rows)
+
+
+ASKED = ("--condition", "flags", "--metric", "time_s")
+
+
+def test_kinds_of_runs_that_make_most_of_the_spread_are_told_with_what_is_found_within_them(
+    write: Callable[..., str],
+    compare: Compare,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = write("all.csv", cells(1))
+    found = compare(table, *ASKED)
+    assert direction(found["arms"][0]) not in ("less", "more")
+    assert set(found["strata"]["columns"]) == {"kernel", "size"} and found["strata"]["share"] > 0.95
+    within = Claim.model_validate(found["within"]["O3"])
+    assert within.direction == "less" and within.units == (36, 36)
+    monkeypatch.setattr("sys.argv", ["vgo-agent", "compare", table, *ASKED])
+    assert main(["compare", table, *ASKED]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "AS ONE HEAP: O3 against O2" in said and "Within the cells, taken together: O3 is steadier than O2" in said
+    columns = ",".join(found["strata"]["columns"])
+    assert f"`vgo-agent compare all.csv --condition flags --metric time_s --by {columns}`" in said
+
+
+def test_within_cells_the_kinds_that_they_still_mix_are_told(write: Callable[..., str], compare: Compare) -> None:
+    table = write("all.csv", cells(2))
+    assert compare(table, *ASKED, "--by", "kernel")["strata"]["columns"] == ["size"]
+    assert compare(table, *ASKED, "--by", "kernel,size")["strata"] is None
+
+
+def test_columns_that_make_no_spread_or_tell_the_arms_apart_are_no_kinds(
+    write: Callable[..., str], compare: Compare
+) -> None:
+    for seed in range(5):
+        same = cells(seed, apart=0)
+        own = same.with_columns(build=pl.col("flags") + "-" + pl.col("size").cast(pl.String))
+        assert compare(write("all.csv", own), *ASKED)["strata"] is None
 
 
 def test_the_picture_is_a_drawing_of_its_own(write: Callable[..., str], compare: Compare, tmp_path: Path) -> None:
@@ -303,7 +348,7 @@ def test_an_outlier_that_makes_the_sd_say_otherwise_is_told(
     assert direction(arm) == "less" and arm["claims"]["sd"]["ratio"] > 1
     assert main(["compare", *files, "--metric", "time_s"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "The SD says the opposite (ratio 1." in said
+    assert "The SD does not show it (ratio 1." in said
 
 
 def on_hosts(many: int, turned: int = 1) -> list[dict[str, Any]]:
@@ -324,8 +369,10 @@ def test_arms_are_compared_within_cells_and_these_together(
     assert together.units == (7, 7) and together.direction == "less"
     assert list(found["arms"]["O3"]["cells"]) == [f"host=h{place}" for place in range(7)]
     assert main(["compare", *words]) == 0
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("STEADIER: O3 against O2") and "7 cells of host" in said and "disagree" not in said
+    cv = Claim.model_validate(found["arms"]["O3"]["beside"]["cv"])
+    assert cv.measure == "cv" and cv.direction == "less" and f"the ratio of the CV {interval(cv)}, of the mean" in said
     assert main(["compare", *words[:3], "--by", "hots", "--metric", "time_s"]) == 1
     assert "did you mean host" in capsys.readouterr().err
     assert main(["compare", *words[:3], "--by", "flags", "--metric", "time_s"]) == 1
@@ -357,3 +404,27 @@ def test_the_baseline_is_the_same_in_every_cell_whatever_comes_first_there(
     assert len(found["left_out"]["Os"]) == 8
     assert main(["compare", *words]) == 0
     assert "host=alone is left out: fewer than two runs of an arm" in capsys.readouterr().out
+
+
+def test_values_that_tie_give_no_interval_of_zero_width(
+    write: Callable[..., str], compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(4)
+    rare = [("a", 10 + int(one)) for one in rng.random(80) < 0.2] + [
+        ("b", 10 + int(one)) for one in rng.random(80) < 0.2
+    ]
+    turns = [("a", 10 + place % 2) for place in range(40)] + [("b", 10 + 2 * (place % 2)) for place in range(40)]
+    for name, rows in (("rare.csv", rare), ("turns.csv", turns)):
+        asked = (
+            write(name, pl.DataFrame(rows, schema=["arm", "t"], orient="row")),
+            "--condition",
+            "arm",
+            "--metric",
+            "t",
+        )
+        described = compare(*asked)["arms"][0]["described"]
+        bounded = [one for one in (*described["ratios"], *described["shifts"]) if one["high"] is not None]
+        assert bounded and all(one["low"] < one["high"] for one in bounded)
+        assert main(["compare", *asked]) == 0
+        shown = re.findall(r"\[([^],]+), ([^]]+)\]", capsys.readouterr().out)
+        assert shown and all(low != high for low, high in shown)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from vgo_agent.agent.commands.alone import this_machine
+from vgo_agent.agent.commands.mitigation_arguments import this_machine
 from vgo_agent.agent.commands.mitigations import FORMATS
 from vgo_agent.knowledge.actions import Apply, ControlGroup, DeadlinePolicy, Gpu, Hold, ResourceLimits, Spawn, Write
 from vgo_agent.knowledge.errors import VgoError

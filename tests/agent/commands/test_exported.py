@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from vgo_agent.agent.commands.alone import this_machine
+from vgo_agent.agent.commands.mitigation_arguments import this_machine
 from vgo_agent.knowledge.actions import Apply, Gpu, Hold, Write
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation

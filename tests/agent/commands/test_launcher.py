@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.layers.trust import trust
+from vgo_agent.layers.reading import trust
 
 Vgo = Callable[..., subprocess.CompletedProcess[str]]
 CPU = max(os.sched_getaffinity(0))
@@ -44,6 +44,7 @@ def test_a_program_that_only_the_other_side_has_is_not_looked_for_here(vgo: Vgo)
     assert "could not reach the host" in done.stderr or "ssh is not installed" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_diagnosis_through_a_launcher_records_it_and_the_host(vgo: Vgo, script: Callable[[str, str], Path]) -> None:
     program = script("bench.py", "import os, time; time.sleep(0.001 + 0.005 * (os.getpid() % 2))")
     done = vgo(

@@ -87,6 +87,7 @@ def test_a_program_that_sleeps_now_and_then_is_told_so(vgo, script, stacks) -> N
     assert asked.returncode == 0 and "asleep by a timer" in said and "clock_nanosleep" in said
 
 
+@pytest.mark.slow
 def test_code_that_slow_runs_alone_execute_is_named(vgo, script, stacks) -> None:
     compresses = "for _ in range(15 * (place % 3 == 0)): zlib.compress(data, 9)"
     ledger, shown = computing(vgo, script("other", COMPUTES.format(rounds=20, more=compresses)))
@@ -256,6 +257,7 @@ def test_too_few_runs_for_a_ledger_are_told_before_any_is_made(vgo, script) -> N
     assert "--runs 4 is too few for a ledger: give at least 10." in done.stderr
 
 
+@pytest.mark.slow
 def test_a_slow_and_a_fast_run_become_a_trace_and_both_classes_folded_stacks(vgo, script, stacks, tmp_path) -> None:
     program = script("asks", SLOW_SERVER.replace("0.3", "0.05"))
     done = vgo(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.tools.group_facts import autogrouped
+from vgo_agent.tools.machine import autogrouped
 
 Answer = dict[str, Any]
 Tried = Callable[..., Answer]

@@ -37,6 +37,7 @@ def diagnosed(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_the_surface_is_asked_last_and_the_run_replays(tmp_path, surface, capsys):
     limits = ["--out", str(tmp_path), "--budget", "100", "--max-runs", "40"]
     found = diagnosed(capsys, *limits, "--surface", str(surface), "--", sys.executable, "-S", "-c", NOISY)

@@ -21,7 +21,7 @@ from vgo_agent.agent.live_view import DRAW_EVERY_S, LiveView
 from vgo_agent.agent.progress import Figures, Lines, figures
 from vgo_agent.agent.terminal import amount, bins, printable, table
 from vgo_agent.agent.transcript import Decision, ToolEnd
-from vgo_agent.tools.execution.progress import RunEnded
+from vgo_agent.tools.execution.row_log import RunEnded
 
 QUESTION = {
     "mitigation": "FIFO",

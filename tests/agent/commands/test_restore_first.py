@@ -15,7 +15,7 @@ from vgo_agent.agent.commands import COMMANDS
 from vgo_agent.agent.diagnosis import DiagnosisRequest
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.tools.mitigation.journal import Journal, new_entry
-from vgo_agent.tools.mitigation.put_back import SavedKnob
+from vgo_agent.tools.mitigation.kernel_file import SavedKnob
 from vgo_agent.tools.subject import Limits, Subject
 
 from ...conftest import COMMAND, Vgo

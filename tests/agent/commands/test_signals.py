@@ -402,7 +402,8 @@ EACH = [INT, *(pytest.param(number, marks=pytest.mark.slow) for number in (TERM,
 
 
 @root
-@pytest.mark.parametrize("number", EACH)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [INT, TERM, HUP])
 def test_a_question_that_waits_is_ended(number: signal.Signals, begin: Begin) -> None:
     words = ("try", f"thp_{another()}", "--json-lines", "--max-runs", "40", "--budget", "300", "./program.py")
     going = begin((COMMAND, *words), stdin=subprocess.PIPE)

@@ -17,7 +17,7 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.knowledge.loader import load
-from vgo_agent.layers.trust import store
+from vgo_agent.layers.reading import store
 
 from .counting import program
 
@@ -264,6 +264,7 @@ def at_a_terminal(words: list[str], *said: Said) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), told.decode()
 
 
+@pytest.mark.slow
 def test_what_a_person_does_is_waited_for_and_compared_by_whole_runs(answers, tmp_path):
     words = ["--per-iteration", "csv", "--metric", "ms", *LIMITS]
     command = program(tmp_path, SAMPLES)
@@ -318,7 +319,7 @@ def test_what_a_person_may_do_is_offered_after_the_answer_of_a_diagnosis(answers
     assert 0 < answer < report < question, told
     assert "try code_preallocate --after" in told, "how to do it later is said"
     assert told.count("a question about it: ") == 1
-    assert told.find("STEADIER AFTERWARDS") > question, told
+    assert told.find("REMEDY OBSERVED") > question, told
     assert len(list((tmp_path / "vgo-runs").iterdir())) == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 from vgo_agent.agent.cli import main
 from vgo_agent.agent.commands.mitigation_arguments import levels_meant
 from vgo_agent.agent.conduct import finished_run
-from vgo_agent.agent.report.summary import text
+from vgo_agent.agent.report.diagnosis import text
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Transcript, read
 from vgo_agent.knowledge.errors import VgoError

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.agent.look.canvas import TextCanvas
+from vgo_agent.agent.look.canvas import AxisWindow, CellScale, TextCanvas, counts, extent, ticks
 from vgo_agent.agent.look.distribution import Histogram, Overlay, SpreadRatio, density
 from vgo_agent.agent.look.dots import RunChart, Scatter
-from vgo_agent.agent.look.scale import AxisWindow, CellScale, counts, extent, ticks
 from vgo_agent.agent.look.scenes import PlottedOutcomes, slow_of
 from vgo_agent.agent.look.stacked import stacked_runs
 from vgo_agent.agent.tui.widgets.sorted_table import SortOrder, ordered

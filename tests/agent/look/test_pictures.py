@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from vgo_agent.agent.look.canvas import ASCII, FANCY, TextCanvas
-from vgo_agent.agent.look.cores import cores_pages, rates, read_cores
+from vgo_agent.agent.look.canvas import ASCII, FANCY, AxisWindow, TextCanvas
 from vgo_agent.agent.look.distribution import Histogram, Overlay, SpreadRatio
 from vgo_agent.agent.look.dots import RunChart, Scatter
-from vgo_agent.agent.look.scale import AxisWindow
 from vgo_agent.agent.look.scenes import PlottedOutcomes
-from vgo_agent.agent.look.timeline import LETTERS
+from vgo_agent.agent.look.timeline import LETTERS, cores_pages, rates, read_cores
 from vgo_agent.agent.look.tree_lines import lines, tree_pages
 from vgo_agent.knowledge.time_states import MEASURED
-from vgo_agent.tools.ledger.run_timeline import ON_CPU
+from vgo_agent.tools.ledger.exports import ON_CPU
 from vgo_agent.tools.statistics.association.tree import fit_tree
 
 FAST, SLOW = np.linspace(1.0, 1.2, 30), np.linspace(2.0, 2.1, 10)

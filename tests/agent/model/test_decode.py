@@ -15,7 +15,7 @@ from llama_cpp.llama_grammar import LlamaGrammar
 from numpy.typing import NDArray
 
 from vgo_agent.agent.model.decode import Decoder, Stuck
-from vgo_agent.agent.model.process import ModelProcess
+from vgo_agent.agent.model.language_model import ModelProcess
 from vgo_agent.agent.model.served import load
 
 from ...tiny_gguf import tiny

@@ -24,6 +24,8 @@ from vgo_agent.prompts.render import versions
 from ...conftest import COMMAND, Vgo
 from ...tiny_gguf import tiny
 
+pytestmark = pytest.mark.slow  # test_llama_cpp_server.py has a whole diagnosis in the check
+
 FAULTS = """
 import os, time
 begun = time.process_time_ns()
@@ -134,7 +136,6 @@ def model_of(parent: int) -> int | None:
     return None
 
 
-@pytest.mark.slow
 def test_a_model_that_dies_costs_its_decision_and_nothing_else(place: Path, tmp_path: Path) -> None:
     going = subprocess.Popen(words(place), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while going.poll() is None and not any(

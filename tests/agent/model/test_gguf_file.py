@@ -14,8 +14,7 @@ from gguf import GGUFWriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.agent.model.digest import sha256_of
-from vgo_agent.agent.model.gguf_file import read_gguf
+from vgo_agent.agent.model.gguf_file import read_gguf, sha256_of
 from vgo_agent.knowledge.errors import VgoError
 
 from ...examples import examples

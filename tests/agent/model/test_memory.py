@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.model.gguf_file import read_gguf
-from vgo_agent.agent.model.memory import SMALL, context_for, free_memory, need, threads_for
+from vgo_agent.agent.model.gguf_file import SMALL, context_for, free_memory, need, read_gguf, threads_for
 
 from ...tiny_gguf import tiny
 

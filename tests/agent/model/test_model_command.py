@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.model.chosen import who_decides
-from vgo_agent.agent.model.memory import SMALL, threads_for
+from vgo_agent.agent.model.gguf_file import SMALL, threads_for
 from vgo_agent.agent.model.pull import recommended
 from vgo_agent.agent.model.trial import states
-from vgo_agent.agent.planners.base import calls, menu
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Rules, calls, menu
 from vgo_agent.agent.settings import effective
 
 from ...conftest import Vgo

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.model.language_model import ModelFailed
-from vgo_agent.agent.model.process import ModelProcess
+from vgo_agent.agent.model.language_model import ModelFailed, ModelProcess
 
 from ...tiny_gguf import CHAT, tiny
 

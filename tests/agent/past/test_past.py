@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.desk.recorded import recorded
-from vgo_agent.agent.history import ListedRun, history
-from vgo_agent.agent.past.deletion import delete, is_held
+from vgo_agent.agent.desk.duties import recorded
+from vgo_agent.agent.history import ListedRun, delete, history, is_held
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session import held
 from vgo_agent.knowledge.errors import VgoError

@@ -75,6 +75,7 @@ def test_another_locale_and_lines_that_are_no_text_are_answered(made: Path, tmp_
     assert done.stdout.isascii() or done.stdout
 
 
+@pytest.mark.slow
 def test_a_whole_step_by_talking_in_a_pipe(vgo: Vgo, script) -> None:
     program = script("bench", "import os\nfor _ in range(os.urandom(1)[0] * 20): pass\n")
     lines = "/measure\n/profile\n/help try\n/stop\n"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.legal import legal
 from vgo_agent.agent.model.chosen import ModelChoice
-from vgo_agent.agent.model.process import ModelProcess
+from vgo_agent.agent.model.language_model import ModelProcess
 from vgo_agent.agent.planners.base import View, calls, menu
 from vgo_agent.agent.planners.grammar import grammar, longest
 from vgo_agent.agent.planners.llama import Llama
@@ -27,9 +27,9 @@ from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Decision, RunStart, read
 from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.case import Slot
 from vgo_agent.tools.mitigation.scripts import read_own
 from vgo_agent.tools.record import Record
-from vgo_agent.tools.situation import Slot
 
 from ...conftest import Vgo
 from ...tiny_gguf import tiny

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.model.chosen import ModelChoice
-from vgo_agent.agent.model.language_model import ModelFailed
-from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.planners.base import Choice, View, calls, menu
+from vgo_agent.agent.model.language_model import ModelFailed, ModelProcess
+from vgo_agent.agent.planners.base import Choice, Rules, View, calls, menu
 from vgo_agent.agent.planners.llama import ONLY, PROMPT_TOKENS, Llama
-from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.tools.registry import TOOLS
 
 from ...tiny_gguf import tiny

@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from vgo_agent.agent.render.cells import one_line, written
-from vgo_agent.agent.render.files import document_files
 from vgo_agent.agent.render.html import html_page
-from vgo_agent.agent.render.markdown import markdown_page
-from vgo_agent.agent.render.terminal import MOST_FOLDED, MOST_ROWS, terminal_text
+from vgo_agent.agent.render.text import MOST_FOLDED, MOST_ROWS, markdown_page, one_line, terminal_text, written
+from vgo_agent.agent.report.canvas import document_files
 from vgo_agent.tools.document import (
     SHARE,
     Block,

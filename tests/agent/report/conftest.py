@@ -12,14 +12,13 @@ import pytest
 
 from vgo_agent.agent.record import FinishedRun
 from vgo_agent.knowledge.loader import Knowledge, load
-from vgo_agent.tools.base import Result
 from vgo_agent.tools.case import Case
 from vgo_agent.tools.distortion import Distortion
+from vgo_agent.tools.hosts import FLEET
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.many import FLEET
 from vgo_agent.tools.mitigation.by_hand import command_line
-from vgo_agent.tools.mitigation.checks import Check
-from vgo_agent.tools.record import Finished
+from vgo_agent.tools.mitigation.verification import Check
+from vgo_agent.tools.record import Finished, Result
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.results import MeasureResult, ProfileResult
 from vgo_agent.tools.run_table import artefacts, write_runs

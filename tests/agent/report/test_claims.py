@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from vgo_agent.agent.legal import legal, situation
-from vgo_agent.agent.render.markdown import markdown_page
+from vgo_agent.agent.render.text import markdown_page
 from vgo_agent.agent.report.diagnosis import document
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.case import open_candidates
 from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.ranking import RankResult
-from vgo_agent.tools.steps.apply_mitigation import open_candidates
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.verdict import factors_found, title
 from vgo_agent.tools.verdict_words import headline

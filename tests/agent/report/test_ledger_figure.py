@@ -9,23 +9,27 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.agent.report.flame_figure import flame_picture
 from vgo_agent.agent.report.ledger import ledger_text, section
 from vgo_agent.agent.report.ledger_bars import HEIGHT, WIDTH, ledger_bars
-from vgo_agent.agent.report.ledger_figure import ledger_picture
-from vgo_agent.agent.report.timeline_figure import timeline_picture
+from vgo_agent.agent.report.ledger_figures import flame_picture, ledger_picture, timeline_picture
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun
 from vgo_agent.layers.probes.region import FoundBy
 from vgo_agent.tools.document import Command
-from vgo_agent.tools.ledger.flame import flame_frames, flame_stacks, folded
+from vgo_agent.tools.ledger.exports import (
+    THREADS,
+    TypicalRun,
+    flame_frames,
+    flame_stacks,
+    folded,
+    in_cells,
+    trace_file,
+    typical_runs,
+)
 from vgo_agent.tools.ledger.ledger import ledger_of_split
-from vgo_agent.tools.ledger.run_timeline import TypicalRun, in_cells
 from vgo_agent.tools.ledger.shares import shares, slow_runs
 from vgo_agent.tools.ledger.split import SplitRuns
-from vgo_agent.tools.ledger.trace_events import THREADS, trace_file
-from vgo_agent.tools.ledger.typical import typical_runs
 from vgo_agent.tools.subject import Subject
 
 from ...examples import examples

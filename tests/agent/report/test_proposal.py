@@ -11,7 +11,7 @@ from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 from vgo_agent.tools.sweep.cell import first_cells
-from vgo_agent.tools.sweep.inline import inline
+from vgo_agent.tools.sweep.space import inline
 
 
 def subject(*command: str, **more: object) -> Subject:

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 
 from vgo_agent.agent.record import FinishedRun
-from vgo_agent.agent.report.summary import summary, text
+from vgo_agent.agent.report.diagnosis import summary, text
 
 Finished = Callable[[str], FinishedRun]
 KEYS = {
+    "plain",
     "headline",
     "verdict",
     "broke",

@@ -18,12 +18,12 @@ from textual.pilot import Pilot
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.diagnosis import DiagnosisRequest, NewDiagnosis
-from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.planners.base import Rules
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import RunEnd, Transcript
 from vgo_agent.agent.transcript import line as line_of
 from vgo_agent.agent.tui.app import ChatApp
-from vgo_agent.agent.tui.widgets.prompt import PromptInput
+from vgo_agent.agent.tui.widgets.header import PromptInput
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.tools.subject import Limits, Subject
@@ -109,13 +109,16 @@ def looking(session: ChatSession, holds: Callable[[], object]) -> Callable[[], o
     return looked
 
 
-async def until(holds: Callable[[], object], pilot: Pilot[None] | None = None) -> None:
-    """Wait for a state, however long it takes on this machine; of a screen that is not composed nothing holds."""
+async def until(holds: Callable[[], object]) -> None:
+    """Wait for a state, however long it takes on this machine; of a screen that is not composed nothing holds.
+
+    `Pilot.pause` is no way to wait here: it waits for all widgets, and 30 s for one that is taken off meanwhile.
+    """
     for _ in range(int(PATIENCE_S / 0.05)):
         with suppress(NoMatches):
             if holds():
                 return
-        await (pilot.pause(0.05) if pilot else asyncio.sleep(0.05))
+        await asyncio.sleep(0.05)
     raise AssertionError("what was waited for did not come")
 
 

@@ -13,12 +13,11 @@ from vgo_agent.agent.record import bodies
 from vgo_agent.agent.replay import replay
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Approval, VerdictGiven, read
-from vgo_agent.agent.tui.screens.approve import ApprovalInput, Approve
+from vgo_agent.agent.tui.screens.dialogs import ApprovalInput, Approve
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.widgets.card import Conclusion, StepCard
-from vgo_agent.agent.tui.widgets.header import Header
-from vgo_agent.agent.tui.widgets.prompt import PromptInput
-from vgo_agent.tools.plan import TrialPlan
+from vgo_agent.agent.tui.widgets.header import Header, PromptInput
+from vgo_agent.tools.subject import TrialPlan
 
 from .conftest import on_screen, say, until
 
@@ -47,7 +46,7 @@ class Asking:
     async def open(self, pilot: Pilot[None], **more: object) -> Approve:
         screen = Approve(self.session, ASKED | more)
         pilot.app.push_screen(screen, lambda given: setattr(self, "given", given))
-        await until(lambda: screen.query(ApprovalInput) and screen.query_one(ApprovalInput).has_focus, pilot)
+        await until(lambda: screen.query(ApprovalInput) and screen.query_one(ApprovalInput).has_focus)
         return screen
 
 
@@ -64,15 +63,16 @@ async def typed(pilot: Pilot[None], words: str) -> None:
     await pilot.press(*(("space" if letter == " " else letter) for letter in words), "enter")
 
 
+@pytest.mark.slow
 def test_letters_and_enter_answer_nothing_whatever_they_say(asking: Asking) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         screen = await asking.open(pilot)
         await pilot.press("enter", "enter")
         for count, words in enumerate(("yes", "deny", "no"), 1):
             await typed(pilot, words)
-            await until(lambda: said(screen).count("Letters answer nothing") == count, pilot)  # noqa: B023 - awaited here
+            await until(lambda: said(screen).count("Letters answer nothing") == count)  # noqa: B023 - awaited here
         await pilot.press("n", "o", "tab", "enter")  # a word that is being typed never ends on a button
-        await until(lambda: said(screen).count("Letters answer nothing") == count + 1, pilot)
+        await until(lambda: said(screen).count("Letters answer nothing") == count + 1)
         assert pilot.app.screen is screen and asking.given is NOTHING
 
     on_screen(asking.session, talk)
@@ -92,7 +92,7 @@ def test_a_question_is_answered_in_the_dialog_and_decides_nothing(asking: Asking
     async def talk(pilot: Pilot[None]) -> None:
         screen = await asking.open(pilot)
         await typed(pilot, words)
-        await until(lambda: answered in said(screen).partition(f"> {words}")[2], pilot)
+        await until(lambda: answered in said(screen).partition(f"> {words}")[2])
         assert pilot.app.screen is screen and asking.given is NOTHING
 
     on_screen(asking.session, talk)
@@ -104,13 +104,13 @@ def test_a_number_and_enter_is_an_answer_and_so_is_its_button(asking: Asking, nu
     async def talk(pilot: Pilot[None]) -> None:
         await asking.open(pilot)
         await typed(pilot, str(number))
-        await until(lambda: asking.given is not NOTHING, pilot)
+        await until(lambda: asking.given is not NOTHING)
         assert asking.given == {"answer": key, "reason": ""}
         asking.given = NOTHING
         screen = await asking.open(pilot)
         assert str(screen.query_one(f"#{key}", Button).label).startswith(f"{number} ")
         await pilot.press(*["tab"] * number, "enter")
-        await until(lambda: asking.given is not NOTHING, pilot)
+        await until(lambda: asking.given is not NOTHING)
         assert asking.given == {"answer": key, "reason": ""}
 
     on_screen(asking.session, talk)
@@ -120,17 +120,17 @@ def test_escape_is_not_now_and_help_stop_and_leaving_work(asking: Asking) -> Non
     async def talk(pilot: Pilot[None]) -> None:
         screen = await asking.open(pilot)
         await pilot.press("f1")
-        await until(lambda: "Escape is not now" in said(screen), pilot)
+        await until(lambda: "Escape is not now" in said(screen))
         await pilot.press("f8")
-        await until(lambda: "Nothing goes on" in said(screen), pilot)  # as the chat says of this run, which has ended
+        await until(lambda: "Nothing goes on" in said(screen))  # as the chat says of this run, which has ended
         await typed(pilot, "/status")
-        await until(lambda: "Now: cause explained, remedy confirmed" in said(screen), pilot)
+        await until(lambda: "Now: cause explained, remedy confirmed" in said(screen))
         assert asking.given is NOTHING
         await pilot.press("escape")
-        await until(lambda: asking.given is None and isinstance(pilot.app.screen, SessionScreen), pilot)
+        await until(lambda: asking.given is None and isinstance(pilot.app.screen, SessionScreen))
         await asking.open(pilot)
         await pilot.press("ctrl+q")
-        await until(lambda: not pilot.app.is_running or pilot.app._exit, pilot)
+        await until(lambda: not pilot.app.is_running or pilot.app._exit)
 
     on_screen(asking.session, talk)
 
@@ -161,24 +161,24 @@ def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for
     async def talk(pilot: Pilot[None]) -> None:
         screen, line = pilot.app.screen, pilot.app.screen.query_one(PromptInput)
         line.value = "half a line"
-        await until(lambda: waits() and "waits for your answer" in header(pilot), pilot)
+        await until(lambda: waits() and "waits for your answer" in header(pilot))
         assert pilot.app.screen is screen
         line.value = ""
-        await until(lambda: isinstance(pilot.app.screen, Approve), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Approve))
         await pilot.press("escape")
-        await until(lambda: pilot.app.screen is screen, pilot)
+        await until(lambda: pilot.app.screen is screen)
         await say(pilot, "/status")
-        await until(lambda: any("needs your answer" in one.reply.text for one in screen._talk), pilot)  # type: ignore[attr-defined]
+        await until(lambda: any("needs your answer" in one.reply.text for one in screen._talk))  # type: ignore[attr-defined]
         await pilot.press("f7")
-        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(ApprovalInput), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(ApprovalInput))
         await pilot.press("f8")
-        await until(lambda: session.view.status == "interrupted" and session.place == "still", pilot)
-        await until(lambda: pilot.app.screen is screen, pilot)
+        await until(lambda: session.view.status == "interrupted" and session.place == "still")
+        await until(lambda: pilot.app.screen is screen)
         await say(pilot, "/resume")
-        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(ApprovalInput), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(ApprovalInput))
         await typed(pilot, "3")
-        await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
-        await until(lambda: len(screen.query(Conclusion)) == 1, pilot)
+        await until(lambda: session.view.status == "finished" and session.place == "still")
+        await until(lambda: len(screen.query(Conclusion)) == 1)
 
     assert session.new is not None
     trial = {"planner": "fixed", "plan": TrialPlan(mitigation="thp_always")}
@@ -201,14 +201,14 @@ def test_what_was_said_stays_above_another_run(session: ChatSession, copied: Run
     async def talk(pilot: Pilot[None]) -> None:
         screen = pilot.app.screen
         await say(pilot, "/status")
-        await until(lambda: len(screen.query(".said")) == 1 and len(screen.query(Conclusion)) == 1, pilot)
+        await until(lambda: len(screen.query(".said")) == 1 and len(screen.query(Conclusion)) == 1)
         cards = len(screen.query(StepCard))
         await say(pilot, "/again")
-        await until(lambda: session.folder is not None and session.folder.path != copied.path, pilot)
-        await until(lambda: len(screen.query(".another")) == 1, pilot)
-        await until(lambda: "/again" in str(screen.query(".said").last(Static).content), pilot)
+        await until(lambda: session.folder is not None and session.folder.path != copied.path)
+        await until(lambda: len(screen.query(".another")) == 1)
+        await until(lambda: "/again" in str(screen.query(".said").last(Static).content))
         assert len(screen.query(Conclusion)) == 1 and len(screen.query(StepCard)) >= cards
-        await until(lambda: session.place == "still" or session.view.steps, pilot)
+        await until(lambda: session.place == "still" or session.view.steps)
         assert str(screen.query(".said").first(Static).content) == "> /status"
 
     on_screen(session, talk)

@@ -19,8 +19,7 @@ from vgo_agent.agent.chat.words import COMMANDS, LONGEST, completed, meant
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.desk.markdown import as_markdown
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.tui.widgets.header import Header
-from vgo_agent.agent.tui.widgets.prompt import PromptInput
+from vgo_agent.agent.tui.widgets.header import Header, PromptInput
 from vgo_agent.agent.worker.link import WorkerConnection
 
 from .conftest import FAULTS, looking, on_screen, request_in, say, stop, until
@@ -52,6 +51,7 @@ def test_a_terminal_that_is_too_small_says_so(size: tuple[int, int], copied: Run
     on_screen(opened_on(copied, desk), look, size=size)
 
 
+@pytest.mark.slow
 def test_a_screen_that_is_resized_in_the_midst_of_drawing_goes_on(copied: RunFolder, desk: Desk) -> None:
     async def look(pilot: Pilot[None]) -> None:
         for width, height in ((200, 60), (80, 24), (20, 5), (110, 10), (41, 11), (120, 40)):
@@ -67,7 +67,7 @@ def test_pasted_megabytes_are_cut_to_a_line(copied: RunFolder, desk: Desk) -> No
     async def look(pilot: Pilot[None]) -> None:
         line = pilot.app.screen.query_one(PromptInput)
         line.post_message(events.Paste("many\nwords \x1b[2J " * 500_000))
-        await until(lambda: len(line.value) > 0, pilot)
+        await until(lambda: len(line.value) > 0)
         assert len(line.value) == LONGEST and "\n" not in line.value
 
     on_screen(opened_on(copied, desk), look)
@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_read_is_told_on_the_screen(
     copied.transcript.write_bytes(copied.transcript.read_bytes() + text)
 
     async def look(pilot: Pilot[None]) -> None:
-        await until(lambda: told in header(pilot), pilot)
+        await until(lambda: told in header(pilot))
         await say(pilot, "/help")  # the rest goes on
 
     on_screen(opened_on(copied, desk), look)
@@ -96,7 +96,7 @@ def test_a_result_of_another_form_is_told_on_the_screen(copied: RunFolder, desk:
     copied.transcript.write_text(text.replace('"factors":', '"causes":'))
 
     async def look(pilot: Pilot[None]) -> None:
-        await until(lambda: "a result of another form" in header(pilot), pilot)
+        await until(lambda: "a result of another form" in header(pilot))
 
     on_screen(opened_on(copied, desk), look)
 
@@ -107,7 +107,7 @@ def test_a_table_that_was_lost_is_told_on_the_screen(copied: RunFolder, desk: De
             path.unlink()
 
     async def look(pilot: Pilot[None]) -> None:
-        await until(lambda: "is missing or unreadable" in header(pilot), pilot)
+        await until(lambda: "is missing or unreadable" in header(pilot))
 
     on_screen(opened_on(copied, desk), look)
 
@@ -118,7 +118,7 @@ def test_a_program_that_fails_is_told_on_the_screen(tmp_path: Path, desk: Desk) 
     session = ChatSession(desk, request)
 
     async def look(pilot: Pilot[None]) -> None:
-        await until(lambda: "A trial run failed" in header(pilot), pilot)
+        await until(lambda: "A trial run failed" in header(pilot))
 
     on_screen(session, look, begin=True)
     stop(session)
@@ -143,6 +143,7 @@ def test_commands_that_cannot_be_done_are_answered_in_a_sentence(copied: RunFold
     assert not do(ChatSession(desk), "/undo").failed
 
 
+@pytest.mark.slow
 def test_garbage_on_the_wire_changes_nothing(session: ChatSession) -> None:
     session.begin("step")
     asyncio.run(until(looking(session, lambda: session.state.waiting)))
@@ -188,6 +189,7 @@ def test_a_terminal_that_cannot_be_drawn_on_is_refused(environment: dict[str, st
     assert told in said and "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
     (tmp_path / "faults.py").write_text(FAULTS)
 

@@ -17,7 +17,7 @@ from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.tui.screens.delete import DeleteScreen
+from vgo_agent.agent.tui.screens.dialogs import DeleteScreen
 from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
@@ -54,13 +54,13 @@ def text_of(pilot: Pilot[None], name: str) -> str:
 
 async def rows(pilot: Pilot[None], count: int) -> None:
     """Wait until so many runs are listed."""
-    await until(lambda: pilot.app.screen.query_one(DataTable).row_count == count, pilot)
+    await until(lambda: pilot.app.screen.query_one(DataTable).row_count == count)
 
 
 async def listed(pilot: Pilot[None], count: int) -> None:
     """Open the list of runs, and wait until it is filled."""
     await say(pilot, "/runs")
-    await until(lambda: isinstance(pilot.app.screen, StartScreen), pilot)
+    await until(lambda: isinstance(pilot.app.screen, StartScreen))
     await rows(pilot, count)
 
 
@@ -71,13 +71,13 @@ def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(made, t
     async def talk(pilot: Pilot[None]) -> None:
         await listed(pilot, 2)
         await pilot.press("down", "enter")
-        await until(lambda: isinstance(pilot.app.screen, SessionScreen) and session.view.verdict, pilot)
+        await until(lambda: isinstance(pilot.app.screen, SessionScreen) and session.view.verdict)
         await say(pilot, f"/save {tmp_path / 'taken'}")
-        await until(lambda: len(list((tmp_path / "taken").glob("*-report.*"))) == 2, pilot)
+        await until(lambda: len(list((tmp_path / "taken").glob("*-report.*"))) == 2)
         await say(pilot, f"/export {tmp_path / 'runs.csv'}")
-        await until((tmp_path / "runs.columns.yaml").exists, pilot)
+        await until((tmp_path / "runs.columns.yaml").exists)
         await say(pilot, f"/screenshot {tmp_path / 'screen.svg'}")
-        await until((tmp_path / "screen.svg").exists, pilot)
+        await until((tmp_path / "screen.svg").exists)
 
     on_screen(session, talk)
     assert session.folder is not None and session.folder.path.parent == tmp_path / "vgo-runs"
@@ -97,9 +97,9 @@ def test_two_that_are_marked_are_held_side_by_side(made, tmp_path, desk) -> None
         marks = [str(pilot.app.screen.query_one(DataTable).get_row_at(row)[0]) for row in (0, 1)]
         assert marks == ["1", "2"]
         await pilot.press("c")
-        await until(lambda: isinstance(pilot.app.screen, RecordedScreen), pilot)
-        await until(lambda: "against" in text_of(pilot, "#headline"), pilot)
-        await until(lambda: "spread ratio" in pilot.app.screen.query_one(FigureView).text, pilot)
+        await until(lambda: isinstance(pilot.app.screen, RecordedScreen))
+        await until(lambda: "against" in text_of(pilot, "#headline"))
+        await until(lambda: "spread ratio" in pilot.app.screen.query_one(FigureView).text)
         arms = pilot.app.screen.query_one("#arms", Static).content
         assert isinstance(arms, Table) and arms.row_count == 2
         await pilot.press("escape")
@@ -113,9 +113,9 @@ def test_where_nothing_can_be_compared_no_blank_figure_has_the_keys(tmp_path, de
 
     async def talk(pilot: Pilot[None]) -> None:
         await pilot.app.push_screen(RecordedScreen(session, [str(tmp_path / "none.csv")]))
-        await until(lambda: "none.csv" in text_of(pilot, "#headline"), pilot)
+        await until(lambda: "none.csv" in text_of(pilot, "#headline"))
         assert not pilot.app.screen.query_one(FigureView).display
-        await until(lambda: isinstance(pilot.app.focused, VerticalScroll), pilot)
+        await until(lambda: isinstance(pilot.app.focused, VerticalScroll))
 
     on_screen(session, talk)
 
@@ -145,14 +145,12 @@ def test_another_run_that_a_command_begins_goes_below_with_questions_of_its_own(
         screen = pilot.app.screen
         assert isinstance(screen, SessionScreen)
         await say(pilot, "/help")
-        await until(lambda: screen.query(".said"), pilot)
+        await until(lambda: screen.query(".said"))
         cards = set(screen.query(StepCard))
         screen._answered = 1
         session.open(second)  # as /again and /try after a verdict do
         screen.draw()
-        await until(
-            lambda: len(screen.query(StepCard)) == 2 * len(cards) and cards < set(screen.query(StepCard)), pilot
-        )
+        await until(lambda: len(screen.query(StepCard)) == 2 * len(cards) and cards < set(screen.query(StepCard)))
         assert screen.query(".said") and screen._answered == 0
 
     on_screen(session, talk)
@@ -174,27 +172,27 @@ def test_recorded_files_open_in_the_tabs_of_a_run(made, tmp_path, desk) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         look = pilot.app.screen.query_one(LookPane)
         await say(pilot, f"/open {first} {second}")
-        await until(lambda: "--metric" in failed(pilot), pilot)
+        await until(lambda: "--metric" in failed(pilot))
         await say(pilot, f"/open {first} {second} --metric time_s")
-        await until(lambda: "90 runs" in look.view("distribution").text, pilot)
-        await until(lambda: look.state.recorded, pilot)
+        await until(lambda: "90 runs" in look.view("distribution").text)
+        await until(lambda: look.state.recorded)
         assert "30 of 90 runs are slow" in str(look.query_one("#look-words", Static).content)
         look.choose("compare")
-        await until(lambda: "after.csv: spread ratio 0.1" in look.view("compare").text, pilot)
+        await until(lambda: "after.csv: spread ratio 0.1" in look.view("compare").text)
         assert "before.csv" in look.view("compare").text
         await pilot.press("right_square_bracket")
-        await until(lambda: "after.csv, 2 of 2" in str(look.query_one("#look-words", Static).content), pilot)
+        await until(lambda: "after.csv, 2 of 2" in str(look.query_one("#look-words", Static).content))
         await pilot.press("escape")
         await say(pilot, "/label 1.2")
-        await until(lambda: "analyze FILE --outcome time_s --cut 1.2" in failed(pilot), pilot)
+        await until(lambda: "analyze FILE --outcome time_s --cut 1.2" in failed(pilot))
         await say(pilot, "/measure")
-        await until(lambda: "can be looked at" in failed(pilot), pilot)
+        await until(lambda: "can be looked at" in failed(pilot))
         await say(pilot, "/again")
-        await until(lambda: "no program yet" in failed(pilot), pilot)
+        await until(lambda: "no program yet" in failed(pilot))
         assert session.files is not None
         await say(pilot, "/open run-0")
-        await until(lambda: session.view.verdict and session.files is None, pilot)
-        await until(lambda: "after.csv" not in look.view("compare").text, pilot)
+        await until(lambda: session.view.verdict and session.files is None)
+        await until(lambda: "after.csv" not in look.view("compare").text)
 
     on_screen(session, talk)
 
@@ -210,12 +208,12 @@ def test_a_run_is_deleted_only_after_a_yes(made, tmp_path, desk) -> None:
         await listed(pilot, 2)
         for keys, stays in (("enter", 2), ("escape", 2), ("y n escape", 2), ("tab enter", 1)):
             await pilot.press("d")
-            await until(lambda: isinstance(pilot.app.screen, DeleteScreen), pilot)
+            await until(lambda: isinstance(pilot.app.screen, DeleteScreen))
             await pilot.press(*keys.split())
-            await until(lambda: isinstance(pilot.app.screen, StartScreen), pilot)
+            await until(lambda: isinstance(pilot.app.screen, StartScreen))
             await rows(pilot, stays)
             assert left() == stays
-        await until(lambda: "is deleted" in text_of(pilot, "#note"), pilot)
+        await until(lambda: "is deleted" in text_of(pilot, "#note"))
 
     on_screen(session, talk)
 
@@ -243,7 +241,7 @@ def test_without_runs_it_says_how_to_begin_one(tmp_path, desk) -> None:
 
     async def talk(pilot: Pilot[None]) -> None:
         await say(pilot, "/runs")
-        await until(lambda: isinstance(pilot.app.screen, StartScreen), pilot)
-        await until(lambda: "There are no runs in" in text_of(pilot, "#note"), pilot)
+        await until(lambda: isinstance(pilot.app.screen, StartScreen))
+        await until(lambda: "There are no runs in" in text_of(pilot, "#note"))
 
     on_screen(session, talk)

@@ -25,6 +25,8 @@ from vgo_agent.layers.probes.lanes import LanePiece, RunLanes, ThreadLane
 from vgo_agent.layers.probes.opened import OpenedRun
 from vgo_agent.tools.run_table import write_runs
 
+from .conftest import until
+
 RNG = np.random.default_rng(7)
 RUNS = PAGE + 40
 VALUES = RNG.normal(size=(RUNS, 6))
@@ -33,7 +35,6 @@ OUTCOMES = PlottedOutcomes(TIMES, "s", "time")
 HEADER = "time_s,a,b,c,d,e,f"
 FACTORS = tuple(PlottedFactor(name, name, 0.9, 0.01, None, True, 1.0, 0.0) for name in "abc")
 SIZES = ((20, 5), (1, 1), (200, 60), (41, 12), (80, 24))
-PATIENCE_S = 200.0
 
 
 @pytest.fixture
@@ -80,33 +81,25 @@ def on(app: Shown, use: Callable[[Pilot[None]], Awaitable[None]], size: tuple[in
     asyncio.run(run())
 
 
-async def until(holds: Callable[[], object], pilot: Pilot[None]) -> None:
-    for _ in range(int(PATIENCE_S / 0.05)):
-        if holds():
-            return
-        await pilot.pause(0.05)
-    raise AssertionError("what was waited for did not come")
-
-
 def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path, runs):
     app = Shown()
 
     async def use(pilot: Pilot[None]) -> None:
         pane = app.pane
         pane.open_file(str(tmp_path / "none.csv"))
-        await until(lambda: app.told, pilot)
+        await until(lambda: app.told)
         refused = app.told.pop()
         assert isinstance(refused, QuestionRefused) and "check the path" in refused.sentence
         pane.open_file(runs, "time_s")
         pane.choose("distribution")
-        await until(lambda: pane.state.recorded, pilot)
+        await until(lambda: pane.state.recorded)
         recorded = pane.state.cut
         await pilot.press("left", "left")
         await pilot.pause()
         moved = pane.state.moved
         assert moved is not None and recorded is not None and moved < recorded
         assert "moved cut at" in app.page("distribution")
-        await until(lambda: pane.state.refitted and pane.state.refitted.exact, pilot)
+        await until(lambda: pane.state.refitted and pane.state.refitted.exact)
         found = pane.state.refitted
         assert found is not None and (found.cut, found.n_slow) == (moved, int((moved < TIMES).sum()))
         assert "c goes with them" in app.words()
@@ -130,16 +123,16 @@ def test_rows_come_whenever_their_tab_is_chosen(runs):
 
     async def use(pilot: Pilot[None]) -> None:
         app.pane.open_file(runs, "time_s")
-        await until(lambda: app.query_one(PagedTable).begun, pilot)  # the first page is on its way
+        await until(lambda: app.query_one(PagedTable).begun)  # the first page is on its way
         app.pane.choose("runs")
         table = app.query_one(PagedTable)
-        await until(lambda: table.row_count, pilot)
+        await until(lambda: table.row_count)
         assert len(table.columns) == 1 + VALUES.shape[1]
         np.savetxt(
             f"{runs}.csv", np.column_stack((TIMES, VALUES[:, :2])), delimiter=",", header=HEADER[:10], comments=""
         )
         app.pane.open_file(f"{runs}.csv", "time_s")
-        await until(lambda: len(table.columns) == 3 and table.row_count, pilot)
+        await until(lambda: len(table.columns) == 3 and table.row_count)
 
     on(app, use)
 
@@ -151,7 +144,7 @@ def test_a_table_that_was_closed_while_it_was_read_is_not_shown(runs):
         app.pane.open_file(runs, "time_s")
         await pilot.pause()
         app.pane.close_table()
-        await until(lambda: not app.pane._computer.busy, pilot)
+        await until(lambda: not app.pane._computer.busy)
         assert not app.told and not app.pane.state.looking.outcomes.values.size
         assert not app.query_one(PagedTable).begun
 
@@ -191,20 +184,20 @@ async def sees_everything(app: Shown, pilot: Pilot[None]) -> None:
     await pilot.pause()
     assert "c? (240 runs)" in app.page("tree")
     await pilot.press("enter")
-    await until(lambda: "c: R2" in app.page("factor"), pilot)
+    await until(lambda: "c: R2" in app.page("factor"))
     assert app.query_one(TabbedContent).active == "factor"
     await pilot.press("down")
-    await until(lambda: "R2" in app.page("factor") and "c: R2" not in app.page("factor"), pilot)
+    await until(lambda: "R2" in app.page("factor") and "c: R2" not in app.page("factor"))
     ranking = app.query_one("#look-ranking", SortedTable)
     assert ranking.row_at_cursor[0] == "c"
     app.pane.choose("runs")
     table = app.query_one(PagedTable)
-    await until(lambda: table.row_count, pilot)
+    await until(lambda: table.row_count)
     assert table.row_count == PAGE and str(table.border_subtitle) == f"rows 1-{PAGE} of {RUNS}"
     await pilot.press("s")
-    await until(lambda: table.row_at_cursor[0] == TIMES.min(), pilot)
+    await until(lambda: table.row_at_cursor[0] == TIMES.min())
     await pilot.press("n")
-    await until(lambda: table.row_count == RUNS - PAGE, pilot)
+    await until(lambda: table.row_count == RUNS - PAGE)
     assert table.row_at_cursor[0] == np.sort(TIMES)[PAGE]
 
 
@@ -234,7 +227,7 @@ def test_a_click_puts_the_cut_under_the_mouse_and_hovering_reads():
 
     async def use(pilot: Pilot[None]) -> None:
         app.pane.look_at(Looking(OUTCOMES, cut=1.5))
-        await until(lambda: "240 runs" in app.page("distribution"), pilot)
+        await until(lambda: "240 runs" in app.page("distribution"))
         await pilot.hover(CutView, (30, 6))
         await pilot.pause()
         assert "runs here" in app.page("distribution")
@@ -254,9 +247,9 @@ def test_zooming_panning_and_reading_by_keys():
         app.pane.look_at(Looking(OUTCOMES, cut=1.5))
         app.pane.choose("order")
         view = app.pane.view("order")
-        await until(lambda: "240 runs in order" in view.text and view.has_focus_within, pilot)
+        await until(lambda: "240 runs in order" in view.text and view.has_focus_within)
         await pilot.press("right")
-        await until(lambda: "run 124:" in view.text, pilot)
+        await until(lambda: "run 124:" in view.text)
         await pilot.press("plus", "plus", "shift+right")
         await pilot.pause()
         assert "160" in view.text.split("\n")[-2] and "50 " not in view.text.split("\n")[-2]
@@ -294,14 +287,14 @@ def test_a_slow_and_a_fast_run_are_walked_through(tmp_path):
     async def use(pilot: Pilot[None]) -> None:
         app.pane.open_file(with_a_ledger(tmp_path / "runs.csv"))
         app.pane.choose("compare")
-        await until(lambda: "where the time went" in app.page("compare"), pilot)
+        await until(lambda: "where the time went" in app.page("compare"))
         both = app.page("compare")
         assert "asleep by a timer" in both and both.count("client 7") == both.count("server 8") == 2
         await pilot.press("right")
-        await until(lambda: "asleep by a timer (nanosleep) in server 8" in app.page("compare"), pilot)
+        await until(lambda: "asleep by a timer (nanosleep) in server 8" in app.page("compare"))
         await pilot.press("down", "plus", "plus", "right")
         reads = "client 7: waiting for a socket (recvfrom(socket)) woken by"
-        await until(lambda: reads in " ".join(app.page("compare").split()), pilot)
+        await until(lambda: reads in " ".join(app.page("compare").split()))
         assert "fast run" not in app.page("compare")
         for size in SIZES:
             await pilot.resize_terminal(*size)
@@ -310,6 +303,7 @@ def test_a_slow_and_a_fast_run_are_walked_through(tmp_path):
     on(app, use)
 
 
+@pytest.mark.slow
 def test_any_size_and_any_runs_are_survived_in_every_tab(request):
     app = Shown(fancy=False)
     samples: tuple[object, ...] = ([], [1.0], [np.nan, np.inf], [1e308, -1e308, 0.0], TIMES)
@@ -323,7 +317,7 @@ def test_any_size_and_any_runs_are_survived_in_every_tab(request):
                 app.pane.choose(name)
                 await pilot.press("plus", "left")
         app.pane.choose("distribution")
-        await until(lambda: "240 runs" in app.page("distribution"), pilot)
+        await until(lambda: "240 runs" in app.page("distribution"))
         assert app.page("distribution").isascii()
 
     on(app, use)

@@ -108,6 +108,7 @@ def test_a_run_without_a_profile_is_nothing_to_refit(tmp_path) -> None:
     assert looking_of(EMPTY) == Looking() or looking_of(EMPTY).outcomes.values.size == 0
 
 
+@pytest.mark.slow
 def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFolder, desk: Desk) -> None:
     session = ChatSession(desk)
     session.open(whole)
@@ -115,17 +116,17 @@ def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFo
     async def talk(pilot: Pilot[None]) -> None:
         look = pilot.app.screen.query_one(LookPane)
         distribution = look.view("distribution")
-        await until(lambda: "runs are slow" in distribution.text, pilot)
+        await until(lambda: "runs are slow" in distribution.text)
         assert look.query_one("#look-ranking", SortedTable).row_count == len(session.view.ranked)
         assert look.query_one(StepsTable).row_count == len(session.view.steps)
         look.choose("compare")
-        await until(lambda: "spread ratio" in look.view("compare").text, pilot)
+        await until(lambda: "spread ratio" in look.view("compare").text)
         look.choose("distribution")
-        await until(lambda: pilot.app.focused is distribution and distribution.step, pilot)
+        await until(lambda: pilot.app.focused is distribution and distribution.step)
         await pilot.press("right")
-        await until(lambda: look.state.fitted, pilot)
+        await until(lambda: look.state.fitted)
         await pilot.press("enter")
-        await until(lambda: "/label" in said(pilot), pilot)
+        await until(lambda: "/label" in said(pilot))
 
     on_screen(session, talk, (140, 40))
     session.leave()

@@ -13,16 +13,17 @@ from textual.widgets._footer import FooterKey
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.cores import CoreRates
 from vgo_agent.agent.look.messages import TablePage
+from vgo_agent.agent.look.timeline import CoreRates
 from vgo_agent.agent.record import record_of
 from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.run_folder import RunFolder, write
 from vgo_agent.agent.transcript import VerdictGiven, line, read
 from vgo_agent.agent.tui.app import ChatApp
-from vgo_agent.agent.tui.screens.approve import Approve
-from vgo_agent.agent.tui.screens.report import SourceScreen
+from vgo_agent.agent.tui.screens.dialogs import Approve
+from vgo_agent.agent.tui.screens.recorded import SourceScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
+from vgo_agent.agent.tui.widgets.card import Conclusion, ConversationView
 from vgo_agent.agent.tui.widgets.figure_view import CoresView
 from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.sorted_table import PagedTable
@@ -50,8 +51,13 @@ Opening = Callable[[Pilot[None]], Awaitable[None]]
 
 
 async def still(pilot: Pilot[None]) -> None:
-    """Wait until several looks at the screen, one after another, see the same; the limit of the test ends it."""
+    """Wait until several looks at the screen, one after another, see the same; the limit of the test ends it.
+
+    No cursor blinks: on a slow machine no three looks fit between two blinks, and no picture would ever be still.
+    """
     seen, alike = "", 0
+    for one in pilot.app.screen.query(Input):
+        one.cursor_blink = False
     while alike < LOOKS:
         await pilot.pause(BETWEEN_S)
         before, seen = seen, pilot.app.export_screenshot().partition("<g")[2]
@@ -61,7 +67,7 @@ async def still(pilot: Pilot[None]) -> None:
 async def chat(pilot: Pilot[None]) -> None:
     await say(pilot, "/help")
     screen = pilot.app.screen
-    await until(lambda: screen.query(Markdown) and len(screen.query(Markdown).last().source) > 100, pilot)
+    await until(lambda: screen.query(Markdown) and len(screen.query(Markdown).last().source) > 100)
     await pilot.press("/", "b")
 
 
@@ -77,41 +83,48 @@ def tab(key: str) -> Opening:
 
 
 async def approve(pilot: Pilot[None]) -> None:
+    await still(pilot)  # what stands behind a dialog is drawn as it was when that came
     await pilot.app.push_screen(Approve(pilot.app.session, QUESTION))  # type: ignore[attr-defined]
 
 
 async def by_hand(pilot: Pilot[None]) -> None:
+    await still(pilot)
     await pilot.app.push_screen(Approve(pilot.app.session, BY_HAND))  # type: ignore[attr-defined]
 
 
 async def budget(pilot: Pilot[None]) -> None:
+    await still(pilot)
     await pilot.press("f6")
-    await until(lambda: pilot.app.screen.query("#minutes"), pilot)
+    await until(lambda: pilot.app.screen.query("#minutes"))
 
 
 async def source(pilot: Pilot[None]) -> None:
     session = pilot.app.session  # type: ignore[attr-defined]
+    talk = pilot.app.screen.query_one(ConversationView)
+    await until(lambda: talk.query(Conclusion))
+    talk.display = False
+    await still(pilot)
     about = {"about": "", "calls": ["c005"], "sources": ["A work that there are no notes on."]}
     await pilot.app.push_screen(SourceScreen(session.desk, session.view, about))
     page = pilot.app.screen.query_one(Markdown)
-    await until(lambda: "no notes" in page.source, pilot)
+    await until(lambda: "no notes" in page.source)
 
 
 async def runs(pilot: Pilot[None]) -> None:
     await pilot.press("f3")
-    await until(lambda: pilot.app.screen.query(DataTable) and pilot.app.screen.query_one(DataTable).row_count, pilot)
+    await until(lambda: pilot.app.screen.query(DataTable) and pilot.app.screen.query_one(DataTable).row_count)
 
 
 async def delete(pilot: Pilot[None]) -> None:
     await runs(pilot)
     await pilot.press("d")
-    await until(lambda: pilot.app.screen.query("#keep"), pilot)
+    await until(lambda: pilot.app.screen.query("#keep"))
 
 
 async def side_by_side(pilot: Pilot[None]) -> None:
     here = Path.cwd()  # the desk has begun in the folder of another test
     await say(pilot, f"/compare {here}/before.csv {here}/after.csv --metric time_s")
-    await until(lambda: pilot.app.screen.query_one("#arms", Static).content, pilot)
+    await until(lambda: pilot.app.screen.query_one("#arms", Static).content)
 
 
 async def cores(pilot: Pilot[None]) -> None:
@@ -191,10 +204,8 @@ def test_it_looks_as_it_did(
     name: str, size: tuple[int, int], theme: str, shown: ChatSession, snap_compare: Callable[..., bool]
 ) -> None:
     async def opened(pilot: Pilot[None]) -> None:
-        await until(lambda: isinstance(pilot.app.screen, SessionScreen), pilot)
+        await until(lambda: isinstance(pilot.app.screen, SessionScreen))
         await OPENINGS[name](pilot)
-        for one in pilot.app.screen.query(Input):
-            one.cursor_blink = False
         await still(pilot)
         wide = pilot.app.size.width
         assert all(key.region.right <= wide for key in pilot.app.screen.query(FooterKey))

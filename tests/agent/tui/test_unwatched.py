@@ -21,7 +21,7 @@ WORK = """
 import sys
 from pathlib import Path
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.worker.one_folder import main
+from vgo_agent.agent.worker.control import main
 sys.exit(main(RunFolder(Path(sys.argv[1])), "step", unwatched_s=float(sys.argv[2])))
 """
 ALONE_S = 1.0

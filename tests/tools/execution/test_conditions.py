@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.execution.conditions import ConditionRefused
 from vgo_agent.tools.execution.launch import SCHED_DEADLINE, Launch, Scheduler
-from vgo_agent.tools.execution.page_cache import resident_share
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.execution.system_calls import (
     PR_GET_THP_DISABLE,
@@ -25,6 +24,7 @@ from vgo_agent.tools.execution.system_calls import (
     deadline_of,
     io_priority,
     prctl,
+    resident_share,
 )
 
 LONG_S = 60.0

@@ -1,7 +1,7 @@
 """What a run gave is read, or why it does not count is said."""
 
-from vgo_agent.tools.execution.judge import judge
 from vgo_agent.tools.execution.launch import Run
+from vgo_agent.tools.execution.outcomes import judge
 from vgo_agent.tools.subject import Subject
 
 PLAIN = Subject(command=("x",), argv=("/bin/x",), directory="/")

@@ -19,7 +19,9 @@ def test_means_add_up_and_the_error_of_both_counts() -> None:
     assert longer is not None and longer.program_s is not None
     half = 1.96 * np.hypot(0.003, 0.02 / np.sqrt(3))
     assert (longer.program_s.low, longer.program_s.high) == pytest.approx((1.02 - half, 1.02 + half))
-    assert longer.words_of("as given").startswith("Of the runs as given, the launcher ssh itself takes 400 ms (28 % of")
+    assert longer.words_of("as given").startswith(
+        "Of the runs as given, the launcher ssh itself takes 400 ms (28.2 % of"
+    )
 
 
 def test_a_launcher_that_hardly_counts_and_runs_that_are_too_few_are_not_worth_a_word() -> None:

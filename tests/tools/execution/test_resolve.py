@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.resolve import resolve
+from vgo_agent.tools.execution.launch import Launch, resolve
 from vgo_agent.tools.execution.spawn import Spawner
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.execution.samples import NoSamples, column_name, layer_of, number, read_samples, spread, unit_of
+from vgo_agent.tools.execution.outcomes import NoSamples, column_name, layer_of, number, read_samples, spread, unit_of
 from vgo_agent.tools.statistics.values import LARGEST, countable
 
 NUMBERS = st.floats(-LARGEST, LARGEST).filter(countable)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.launcher import Launcher, open_launcher
 from vgo_agent.layers.loader import find_layer
-from vgo_agent.layers.trust import trust
+from vgo_agent.layers.reading import trust
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.expected import Deadline
 from vgo_agent.tools.execution.launch import Launch

@@ -16,10 +16,9 @@ import pytest
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.execution.capture import KEPT
 from vgo_agent.tools.execution.launch import SCHED_DEADLINE, Launch, Scheduler
+from vgo_agent.tools.execution.processes import WaitResult, end_tree, kin, living, wait, wants_terminal
 from vgo_agent.tools.execution.spawn import RUSAGE, Spawner
 from vgo_agent.tools.execution.survivors import unending
-from vgo_agent.tools.execution.tree import end_tree, kin, living
-from vgo_agent.tools.execution.waiting import WaitResult, wait, wants_terminal
 
 LONG_S = 60.0
 """A limit that only a broken test reaches."""
@@ -428,11 +427,11 @@ def test_what_cannot_be_ended_is_given_back_after_a_bounded_time():
 PROBE_INIT = """
 import os
 from vgo_agent.tools.execution.survivors import unending
-from vgo_agent.tools.execution.tree import end_tree
+from vgo_agent.tools.execution.processes import end_tree
 if os.fork() == 0:
     os.setsid()
-    from vgo_agent.tools.execution import tree
-    tree.children_of = lambda pid: []  # init alone, not us below it
+    from vgo_agent.tools.execution import processes
+    processes.children_of = lambda pid: []  # init alone, not us below it
     left = end_tree(lambda: [1], 0.2).left
     print(left, unending(left)[:11], end="", flush=True)
     os._exit(0)
@@ -441,7 +440,7 @@ os.wait()
 
 
 def test_without_lists_of_children_the_tree_is_found_by_parents(monkeypatch):
-    monkeypatch.setattr("vgo_agent.tools.execution.tree.CHILDREN", "/nonexistent")
+    monkeypatch.setattr("vgo_agent.tools.execution.processes.CHILDREN", "/nonexistent")
     outer = subprocess.Popen(
         ["/bin/sh", "-c", "sleep 1000 & echo; wait"], stdout=subprocess.PIPE, start_new_session=True
     )

@@ -12,14 +12,12 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.launcher import open_launcher
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.execution.through import Through
-from vgo_agent.tools.execution.way import Ways
+from vgo_agent.tools.execution.way import Through, Ways
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.by_hand import command_line
-from vgo_agent.tools.mitigation.checks import Check
-from vgo_agent.tools.mitigation.launching import mitigated
+from vgo_agent.tools.mitigation.engine import mitigated
 from vgo_agent.tools.mitigation.preconditions import beyond_reach
-from vgo_agent.tools.mitigation.verification import prove
+from vgo_agent.tools.mitigation.verification import Check, prove
 from vgo_agent.tools.subject import Subject
 
 KNOWN = load().mitigations

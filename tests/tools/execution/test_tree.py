@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vgo_agent.tools.execution.tree import end_tree, state_of
+from vgo_agent.tools.execution.processes import end_tree, state_of
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.row_log import RowsInMemory
+from vgo_agent.tools.execution.series import OUTSIDE, Block
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.experiment.block import OUTSIDE, Block
 from vgo_agent.tools.experiment.conditions import AS_GIVEN, AppliedConditions, Condition
 from vgo_agent.tools.fleet import host_process
 from vgo_agent.tools.fleet.host import HostAnswer, Order
@@ -40,7 +40,7 @@ def test_a_cell_that_cannot_be_put_back_keeps_nothing_else_from_being_put_back(m
     @contextmanager
     def change(*_: Any) -> Any:
         try:
-            yield Mock(told=("told",))
+            yield Mock(notices=("told",))
         finally:
             ended.append(True)
 

@@ -17,10 +17,18 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
 from vgo_agent.tools.execution.row_log import RowLog, RowsInMemory, rows_in
-from vgo_agent.tools.execution.series import LOCAL, Executor, ExperimentConditions, PlannedRun, Series
-from vgo_agent.tools.experiment.block import BARRIER, OUTSIDE, Block
+from vgo_agent.tools.execution.series import (
+    BARRIER,
+    LOCAL,
+    OUTSIDE,
+    Block,
+    Executor,
+    ExperimentConditions,
+    PlannedRun,
+    Series,
+)
 from vgo_agent.tools.experiment.conditions import AppliedConditions, Condition
-from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
+from vgo_agent.tools.experiment.experiment import Experiment, Limit, Schedule, Stop, carry_out, never
 from vgo_agent.tools.experiment.race import Elimination, Race
 from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat, Rotation
 from vgo_agent.tools.row import BASELINE, Row
@@ -264,3 +272,11 @@ def test_on_hosts_every_block_is_made_whole_however_often_it_is_killed(
     wanted = sum(block.pairs for block in planned)
     assert len(whole) >= wanted if name == "blocks" else len(whole) == wanted
     assert all(found <= full for found in conditions.values())
+
+
+@pytest.mark.parametrize(
+    ("runs", "elapsed_s", "ends"), [(29, 19.9, ""), (29, 20.0, "time cap"), (30, 10.0, "time cap")]
+)
+def test_time_is_doubled_for_the_fewest_runs_that_say_anything(runs: int, elapsed_s: float, ends: str) -> None:
+    series = SimpleNamespace(processes=runs, outcomes=[1.0] * runs, elapsed_s=elapsed_s, over=False)
+    assert Limit(seconds=10, least=30).reached(cast(Series, series)) == ends

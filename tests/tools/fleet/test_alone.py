@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from vgo_agent.tools.experiment.block import OUTSIDE, Block
+from vgo_agent.tools.execution.series import OUTSIDE, Block
 from vgo_agent.tools.experiment.conditions import AS_GIVEN
 from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.host import HostAnswer, Order

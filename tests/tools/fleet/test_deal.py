@@ -8,8 +8,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from vgo_agent.tools.experiment.block import BARRIER, Block
-from vgo_agent.tools.fleet.deal import Dealer, runs_in
+from vgo_agent.tools.execution.series import BARRIER, Block
+from vgo_agent.tools.fleet.host import Dealer, runs_in
 
 HOSTS = ("a", "b", "c", "d")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from vgo_agent.tools.execution.expected import NEVER
-from vgo_agent.tools.execution.samples import ITERATION
+from vgo_agent.tools.execution.outcomes import ITERATION
 from vgo_agent.tools.execution.series import Series
 from vgo_agent.tools.row import Row
 

@@ -4,7 +4,7 @@ import pytest
 
 from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.opened import CpuSamples, OpenedPart, OpenedRun
-from vgo_agent.tools.ledger.lasting_names import with_lasting_names
+from vgo_agent.tools.ledger.split import with_lasting_names
 
 
 def runs(*objects: str) -> tuple[OpenedRun, ...]:

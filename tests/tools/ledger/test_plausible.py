@@ -7,8 +7,8 @@ from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.region import FoundBy
 from vgo_agent.layers.schema import Column
 from vgo_agent.tools.ledger.ledger import ledger_of_split
-from vgo_agent.tools.ledger.plausible import elsewhere
 from vgo_agent.tools.ledger.split import SplitRuns
+from vgo_agent.tools.ranking import elsewhere
 
 RUNS = 40
 SLOW = np.arange(RUNS) % 2 == 1

@@ -39,6 +39,8 @@ def failing(call, counts=COUNTS):
         ("accept_queue", "socket", " < client: connect(socket:[7])", np.full(8, 1020.0)),
         ("accept_queue", "socket", " < client: connect(socket:[7])", [1020.0]),
         ("resolver_timeout", "poll", " < client: poll", np.full(8, 5003.0)),
+        ("blocking_waits", "poll", " < client: poll", np.full(8, 56.1)),
+        ("", "poll", " < client: poll", np.geomspace(10, 100, 12)),
         ("", "socket", " < client: recvfrom(socket:[7])", np.geomspace(10, 100, 12)),
         ("", "socket", " < client: recvfrom(socket:[7])", NEAR_40[:3]),
         (

@@ -59,7 +59,7 @@ def test_each_mitigated_run_begins_as_cool_as_the_first(machine: Machine) -> Non
         assert 20 < machine.now_s - before_s < 30
         assert (check.passed, check.expected) == (True, "at most 43.0 degrees")
         assert check.what == "temperature of the processor before the run"
-    assert cooling.told == ()
+    assert cooling.notices == ()
 
 
 def test_the_baseline_does_not_wait(machine: Machine) -> None:
@@ -94,7 +94,7 @@ def test_a_machine_that_stays_hot_is_told_after_the_longest_wait(machine: Machin
     (check,) = cooling.on()
     assert machine.now_s - before_s == pytest.approx(60, abs=1)
     assert not check.passed
-    assert cooling.told == (
+    assert cooling.notices == (
         "cool-down: 1 of 2 waits ended after 60 s without coming within 3 degrees of the start: "
         "cool better, or wait longer",
     )
@@ -151,4 +151,4 @@ def test_a_wait_ends_cool_or_at_its_limit(heats: list[float], within: float, mos
         assert check.passed or now["s"] - began >= most_s
         assert now["s"] - began < most_s + 1
         late += not check.passed
-    assert bool(waiting.told) >= bool(late)
+    assert bool(waiting.notices) >= bool(late)

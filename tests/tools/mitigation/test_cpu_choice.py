@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.cpu_choice import chosen_cpus, reserved_cpus
+from vgo_agent.tools.mitigation.parameters import chosen_cpus, reserved_cpus
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 

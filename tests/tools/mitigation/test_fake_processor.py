@@ -89,7 +89,7 @@ def test_it_is_set_read_back_and_put_back(
         change.on()
     assert everything(fake) == before
     assert not list(journal_folder.glob("*.json"))
-    assert not any("someone else" in said for said in change.told)
+    assert not any("someone else" in said for said in change.notices)
 
 
 def test_every_known_setting_of_the_processor_is_tried_above() -> None:

@@ -25,9 +25,9 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.machine import GroupPlace, Machine
-from vgo_agent.tools.mitigation import kernel_settings, permanent_service
+from vgo_agent.tools.mitigation import kernel_settings
 from vgo_agent.tools.mitigation.by_hand import command_line, planned
-from vgo_agent.tools.mitigation.launching import mitigated
+from vgo_agent.tools.mitigation.engine import mitigated
 from vgo_agent.tools.mitigation.observation import proofs
 from vgo_agent.tools.mitigation.parameters import levels_of, with_values
 from vgo_agent.tools.mitigation.permanent import permanent
@@ -119,7 +119,7 @@ def every(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for name in ("numactl", "mpirun"):
         (folder / name).touch(0o755)
     fill(folder / "rich")
-    monkeypatch.setattr(permanent_service, "_PROGRAMS", ())
+    monkeypatch.setattr("vgo_agent.tools.mitigation.permanent._PROGRAMS", ())
     found: dict[str, Any] = {}
     for name, machine in MACHINES.items():
         root = folder / name

@@ -141,7 +141,7 @@ with switchable(action) as settings:
     for _ in range(2):
         steps.append([said(settings.on()), cards(), entries(), said(settings.off()), cards()])
     settings.on()
-tell([before, steps, cards(), entries(), settings.told, held()])
+tell([before, steps, cards(), entries(), settings.notices, held()])
 """
 
 
@@ -307,7 +307,7 @@ try:
         settings.off()
 except VgoError as error:
     why = str(error)
-tell([why, cards()[0]["power_limit_mw"], entries(), settings.told])
+tell([why, cards()[0]["power_limit_mw"], entries(), settings.notices])
 """
     )
     assert "Someone else set" in why and "to 300000" in why and "nvidia-smi?" in why
@@ -347,7 +347,7 @@ try:
         settings.off()
 except VgoError as error:
     why = str(error)
-tell([why, entries(), settings.told])
+tell([why, entries(), settings.notices])
 """
     )
     assert "fell off" in why and "dmesg" in why
@@ -519,7 +519,7 @@ with Spawner() as spawner, applied(known, base, subject, Machine(root=True, gpus
     checks = said(change.prove(spawner, 10))
     between = cards()
     change.on()
-tell([before, checks, between, cards(), entries(), change.told])
+tell([before, checks, between, cards(), entries(), change.notices])
 """
     )
     assert checks and all(passed for *_, passed in checks), checks

@@ -12,7 +12,7 @@ import pytest
 from vgo_agent.knowledge.actions import Script
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.schema import Mitigation
-from vgo_agent.layers.trust import trust
+from vgo_agent.layers.reading import trust
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.engine import applied

@@ -8,7 +8,7 @@ import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.mitigation.journal import Journal, new_entry
-from vgo_agent.tools.mitigation.put_back import SavedKnob
+from vgo_agent.tools.mitigation.kernel_file import SavedKnob
 from vgo_agent.tools.mitigation.restore import restore
 
 

@@ -16,15 +16,14 @@ from vgo_agent.knowledge.actions import Apply
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.page_cache import resident_share
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.execution.system_calls import resident_share
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.by_hand import command_line
-from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.mitigation.engine import applied
 from vgo_agent.tools.mitigation.observation import proofs
 from vgo_agent.tools.mitigation.preconditions import unmet
-from vgo_agent.tools.mitigation.verification import Watcher, promised
+from vgo_agent.tools.mitigation.verification import Check, Watcher, promised
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 

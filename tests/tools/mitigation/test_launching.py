@@ -13,10 +13,10 @@ import pytest
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.page_cache import resident_share
+from vgo_agent.tools.execution.system_calls import resident_share
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.by_hand import command_line
-from vgo_agent.tools.mitigation.launching import mitigated
+from vgo_agent.tools.mitigation.engine import mitigated
 from vgo_agent.tools.subject import Subject
 
 MACHINE = Machine(cpus=(0, 1), quiet_cpu=1, root=True)

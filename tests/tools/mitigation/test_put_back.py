@@ -13,10 +13,10 @@ from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.by_hand import planned
 from vgo_agent.tools.mitigation.journal import Journal, JournalEntry, new_entry
-from vgo_agent.tools.mitigation.kernel_file import KernelFiles
-from vgo_agent.tools.mitigation.put_back import SavedKnob
-from vgo_agent.tools.mitigation.restore import restore
+from vgo_agent.tools.mitigation.kernel_file import KernelFiles, SavedKnob
 from vgo_agent.tools.subject import Subject
+
+from .agents import put_back
 
 SAVED = {"/sys/knob": "1", "/sys/sibling": "5"}
 
@@ -45,9 +45,9 @@ def left_behind(root: Path, journal: Path, **group: Any) -> JournalEntry:
 def test_a_group_that_was_half_back_is_put_back(knob: str, sibling: str, root: Path, journal_folder: Path) -> None:
     shown(root, knob, sibling)
     left_behind(root, journal_folder)
-    assert len(restore()) == 1
+    assert len(put_back()) == 1
     assert {path: KernelFiles(root).read(path) for path in SAVED} == SAVED
-    assert restore() == []
+    assert put_back() == []
 
 
 @pytest.mark.parametrize(("coupled", "after"), [(False, "7"), (True, "1")])
@@ -56,14 +56,14 @@ def test_another_value_is_another_s_unless_a_coupled_knob_may_show_it_meanwhile(
 ) -> None:
     shown(root, "7", "5")
     left_behind(root, journal_folder, coupled=coupled)
-    restore()
+    put_back()
     assert KernelFiles(root).read("/sys/knob") == after
 
 
 def test_a_knob_that_is_gone_is_told_and_forgotten(root: Path, journal_folder: Path) -> None:
     left_behind(root, journal_folder)
-    assert restore() == ["/sys/knob: gone, so that there is nothing to put back"]
-    assert restore() == []
+    assert put_back() == ["/sys/knob: gone, so that there is nothing to put back"]
+    assert put_back() == []
 
 
 def test_what_would_be_done_is_listed_in_order_and_not_done(root: Path) -> None:
@@ -93,6 +93,6 @@ def test_what_a_dead_agent_had_begun_to_write_is_removed_and_that_of_a_living_on
     living = new_entry("living", (), root)
     (journal_folder / f"dead-{2**22 + 1}-5.draft").write_text("{")
     (journal_folder / f"living-{living.pid}-{living.start}.draft").write_text("{")
-    assert restore() == []
+    assert put_back() == []
     (left,) = journal_folder.iterdir()
     assert left.name.startswith("living-")

@@ -18,12 +18,11 @@ from vgo_agent.tools.execution.launch import Launch, RunGroup, Scheduler
 from vgo_agent.tools.execution.spawn import ConditionRefused, Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.by_hand import command_line
-from vgo_agent.tools.mitigation.checks import ENDED
 from vgo_agent.tools.mitigation.observation import READERS, Promise
 from vgo_agent.tools.mitigation.program import Process
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.mitigation.run_group import PREFIX, in_own_group, parts, places
-from vgo_agent.tools.mitigation.verification import Watcher, promised, prove
+from vgo_agent.tools.mitigation.verification import ENDED, Watcher, promised, prove
 from vgo_agent.tools.subject import Subject
 
 from ...conftest import control_groups, groups_of_nobody

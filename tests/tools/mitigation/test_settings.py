@@ -22,7 +22,6 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.by_hand import command_line
-from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.mitigation.engine import Applied, applied
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles, KernelRefusal
@@ -30,10 +29,11 @@ from vgo_agent.tools.mitigation.kernel_settings import KernelSetting, resolve, r
 from vgo_agent.tools.mitigation.parameters import with_values
 from vgo_agent.tools.mitigation.preconditions import unmet
 from vgo_agent.tools.mitigation.restore import restore
+from vgo_agent.tools.mitigation.verification import Check
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 
-from .agents import PRELUDE, KnobSet, killed_with_its_watchdog
+from .agents import PRELUDE, KnobSet, killed_with_its_watchdog, put_back
 
 KERNEL = KernelFiles()
 KNOWN = {m.key: m for m in load().mitigations.values() if m.apply is not None and m.apply.write}
@@ -70,7 +70,7 @@ def test_a_known_setting_is_set_switched_and_put_back(
             assert checks and all(check.passed for check in checks.values())
             for knob in knobs:
                 seen = KERNEL.read(knob.path)
-                refused = knob.optional and any(said.startswith(f"{knob.path}: left out") for said in change.told)
+                refused = knob.optional and any(said.startswith(f"{knob.path}: left out") for said in change.notices)
                 assert same(knob.value, seen) or rounded(knob.value, seen) or refused
                 assert (knob.path in checks) != refused
             assert Journal(journal_folder).entries()
@@ -79,7 +79,7 @@ def test_a_known_setting_is_set_switched_and_put_back(
         change.on()
     assert {path: KERNEL.read(path) for path in saved} == saved
     assert not Journal(journal_folder).entries()
-    assert not any("someone else" in said for said in change.told)
+    assert not any("someone else" in said for said in change.notices)
 
 
 def set_or_skip(change: Applied) -> tuple[Check, ...]:
@@ -181,7 +181,7 @@ def test_what_a_killed_agent_left_is_put_back(
     assert any(f"{THP}: {other} -> {before[THP]}" in said for said in told)
     assert any("working copy" in said for said in told)
     assert {path: KERNEL.read(path) for path in before} == before
-    assert restore() == []
+    assert put_back() == []
     assert not list(journal_folder.glob("*.json"))
 
 
@@ -213,7 +213,7 @@ def test_a_kill_at_any_moment_leaves_nothing_after_restore(
         assert switcher.stdout.readline() == "ready\n"
         time.sleep(milliseconds / 1000)
         switcher.kill()
-    restore()
+    put_back()
     assert {path: KERNEL.read(path) for path in before} == before
     assert not list(journal_folder.glob("*.json"))
 
@@ -224,10 +224,10 @@ def test_what_someone_else_changed_after_the_kill_is_told_and_left(
     killed_with_its_watchdog(sets_knob, tmp_path, tmp_path / "root")
     assert knob.read_text() == "wanted\n"
     knob.write_text("theirs\n")
-    (said,) = restore()
+    (said,) = put_back()
     assert said == "/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"
     assert knob.read_text() == "theirs\n"
-    assert restore() == []
+    assert put_back() == []
 
 
 def test_an_entry_of_an_earlier_boot_is_forgotten(
@@ -236,10 +236,10 @@ def test_an_entry_of_an_earlier_boot_is_forgotten(
     killed_with_its_watchdog(sets_knob, tmp_path, tmp_path / "root")
     (path,) = journal_folder.glob("*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"boot_id": "another"}))
-    (said,) = restore()
+    (said,) = put_back()
     assert "ended with the boot" in said
     assert knob.read_text() == "wanted\n"
-    assert restore() == []
+    assert put_back() == []
 
 
 def test_the_next_agent_restores_before_it_applies(
@@ -248,14 +248,14 @@ def test_the_next_agent_restores_before_it_applies(
     killed_with_its_watchdog(sets_knob, tmp_path, tmp_path / "root")
     with knob_set() as change:
         assert knob.read_text() == "old\n"
-        assert change.told == ("/sys/knob: wanted -> old",)
+        assert change.notices == ("/sys/knob: wanted -> old",)
 
 
 def test_force_puts_back_the_settings_of_a_living_agent(knob_set: KnobSet, knob: Path) -> None:
     with knob_set() as change:
         change.on()
-        assert restore() == []
-        assert restore(force=True) == ["/sys/knob: wanted -> old"]
+        assert put_back() == []
+        assert put_back(force=True) == ["/sys/knob: wanted -> old"]
         assert knob.read_text() == "old\n"
 
 
@@ -272,7 +272,7 @@ def test_what_someone_else_changed_ends_the_batch_and_is_left(knob_set: KnobSet,
         change.on() if off_first else change.off()
     assert knob.read_text() == "theirs\n"
     left = "/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"
-    assert off_first or change.told == (left,)
+    assert off_first or change.notices == (left,)
 
 
 def test_a_second_agent_is_refused_in_one_sentence(knob_set: KnobSet, knob: Path) -> None:
@@ -323,7 +323,7 @@ def test_what_the_kernel_rounds_is_in_force_and_told(
         assert check.passed and check.expected == asked and check.seen != asked
         assert all(check.passed for check in c.off())
         assert c.on() == (check,)
-    assert c.told == (f"{path}: the kernel made {check.seen} of {asked}",)
+    assert c.notices == (f"{path}: the kernel made {check.seen} of {asked}",)
     assert KERNEL.read(path) == before
 
 
@@ -338,7 +338,7 @@ def test_a_managed_interrupt_is_left_out_and_the_others_move(
         pytest.skip("interrupts can be steered only where there are two CPUs and some interrupt")
     with applied(mitigation, launch, subject, machine) as change:
         checks = change.on()
-        refused = {said.partition(":")[0] for said in change.told}
+        refused = {said.partition(":")[0] for said in change.notices}
         assert all(check.passed for check in checks)
         assert {check.what for check in checks} | refused == before.keys()
         change.off()
@@ -370,7 +370,7 @@ def test_a_journal_on_a_full_disk_means_that_nothing_is_changed(
         pass
     assert knob.read_text() == "old\n"
     (small_disk / "rest").unlink()
-    assert restore() == []
+    assert put_back() == []
     with knob_set() as change:
         (check,) = change.on()
         assert check.passed

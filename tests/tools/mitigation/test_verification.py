@@ -16,13 +16,12 @@ import pytest
 from vgo_agent.knowledge.actions import Apply, Spawn, Verify
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch, Run
-from vgo_agent.tools.execution.page_cache import resident_share
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.mitigation.checks import ENDED
+from vgo_agent.tools.execution.system_calls import resident_share
 from vgo_agent.tools.mitigation.kernel_file import in_force
 from vgo_agent.tools.mitigation.observation import READERS, Promise, proofs
 from vgo_agent.tools.mitigation.program import Process
-from vgo_agent.tools.mitigation.verification import Watcher, observe, prove
+from vgo_agent.tools.mitigation.verification import ENDED, Watcher, observe, prove
 
 Output = Literal["", "null", "file"]
 OUTPUTS: tuple[tuple[Output, bool], ...] = (("null", True), ("file", False))

@@ -16,10 +16,9 @@ import pytest
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles
-from vgo_agent.tools.mitigation.restore import restore
-from vgo_agent.tools.mitigation.watchdog import guarded
+from vgo_agent.tools.mitigation.restore import guarded
 
-from .agents import PRELUDE, KnobSet, gone_soon, holding, status, watchdog_of
+from .agents import PRELUDE, KnobSet, gone_soon, holding, put_back, status, watchdog_of
 
 PATIENCE_S = 20
 STAT_INTERVAL = "/proc/sys/vm/stat_interval"
@@ -47,8 +46,8 @@ def test_a_killed_agent_leaves_the_kernel_as_it_was(one: Callable[..., Mitigatio
         agent.kill()
         assert soon(lambda: kernel.read(STAT_INTERVAL) == before)
     gone_soon(watchdog)
-    assert restore() == [f"{STAT_INTERVAL}: {int(before) + 7} -> {before}"], "the next agent tells it"
-    assert restore() == []
+    assert put_back() == [f"{STAT_INTERVAL}: {int(before) + 7} -> {before}"], "the next agent tells it"
+    assert put_back() == []
 
 
 def test_what_is_meant_for_a_terminal_does_not_end_it(
@@ -72,13 +71,13 @@ def test_what_someone_else_changed_it_leaves_and_tells(sets_knob: Mitigation, kn
         knob.write_text("theirs\n")
     gone_soon(watchdog)
     assert knob.read_text() == "theirs\n"
-    assert restore() == ["/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"]
+    assert put_back() == ["/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"]
 
 
 def test_an_agent_that_ends_well_leaves_no_watchdog() -> None:
     program = """
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.mitigation.watchdog import guarded
+from vgo_agent.tools.mitigation.restore import guarded
 from vgo_agent.tools.mitigation.journal import journal_folder
 with Spawner(), Spawner(), guarded(journal_folder()) as first, guarded(journal_folder(), watch=True) as second:
     assert first == second, "one for all"
@@ -144,7 +143,7 @@ def test_a_real_time_run_does_not_outlive_its_agent(
         agent.kill()
         agent.wait()
         assert soon(lambda: not status(run) or "\nState:\tZ" in status(run))
-    assert restore() == []
+    assert put_back() == []
 
 
 TREE = """
@@ -239,7 +238,7 @@ def test_what_needs_more_than_files_is_put_back_by_the_whole_program(
 import os, signal
 from pathlib import Path
 from vgo_agent.tools.mitigation.journal import Journal, new_entry
-from vgo_agent.tools.mitigation.watchdog import guarded
+from vgo_agent.tools.mitigation.restore import guarded
 journal = Journal(Path({str(journal_folder)!r}))
 with journal.locked(), guarded(journal.folder):
     entry = new_entry("scripted", (), Path("/"))
@@ -250,4 +249,4 @@ with journal.locked(), guarded(journal.folder):
     assert soon(mark.exists)
     assert soon(lambda: not list(journal_folder.glob("*.json")))
     assert soon(lambda: bool(list(journal_folder.glob("*.told"))))
-    assert restore() == [f"scripted: reverted by `/bin/touch {mark}`"]
+    assert put_back() == [f"scripted: reverted by `/bin/touch {mark}`"]

@@ -8,10 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.hosts import hosts_of
 from vgo_agent.tools.mpi.analyse import of_ranks
 from vgo_agent.tools.mpi.attribution import beyond, explained, slowest
-from vgo_agent.tools.mpi.rank_summary import Ranks, placed
-from vgo_agent.tools.mpi.rows import RankRows, rank_rows
+from vgo_agent.tools.mpi.of_record import places
+from vgo_agent.tools.mpi.rank_summary import RankRows, Ranks, placed, rank_rows
+from vgo_agent.tools.row import Row
+from vgo_agent.tools.verdict import Diagnosis, Explained, NotTried
+from vgo_agent.tools.verdict_words import headline
 
 from ...examples import examples
 from ..conftest import Draws
@@ -195,6 +199,39 @@ def test_a_host_whose_ranks_are_late_together_is_named_and_no_rank_of_it() -> No
     found = of(own, host=HOSTS)
     assert (found.verdict, found.host, found.rank) == ("one host", "b", None)
     assert next(one for one in found.hosts if one.host == "b").ranks == (2, 3)
+
+
+def test_the_rank_or_host_that_is_behind_slow_runs_is_a_part_of_the_cause_and_comes_first() -> None:
+    (rank,) = places(of(late(even(1), 2)), None)
+    assert rank.name == "rank 2" and rank.interval.low < rank.share <= rank.interval.high
+    verdict = Diagnosis(cause=Explained(parts=(rank,)), remedy=NotTried(why="none is known"), evidence=())
+    said = headline(verdict)
+    assert said.startswith("Slow runs are slow because of rank 2 (") and "the others wait for it; no remedy" in said
+    own = even(21, 6)
+    own[np.random.default_rng(1).random(RUNS) < 0.3, 2:4] += 0.05
+    assert [one.name for one in places(of(own, host=HOSTS), None)] == ["b"]
+    assert places(of(even(3)), None) == places("too few runs", None) == places(None, None) == ()
+
+
+def test_slow_hosts_are_a_part_of_the_cause_where_hosts_make_much_of_the_variance() -> None:
+    rng = np.random.default_rng(4)
+    rows: list[Row] = [
+        {
+            "ok": 1,
+            "host": f"h{run % 4}",
+            "slot": 0,
+            "wall_s": 1.0,
+            "outcome": rng.normal(1 + 0.3 * (run % 4 == 1), 0.01),
+        }
+        for run in range(80)
+    ]
+    hosts = hosts_of(rows, {}, lower_is_better=True, alpha=0.05)
+    (place,) = places(None, hosts)
+    assert place.name == "h1" and place.share > 0.5 and place.by == "node" and "1.3 times" in place.why
+    alike = hosts_of(
+        [{**row, "outcome": 1 + rng.normal(0, 0.01)} for row in rows], {}, lower_is_better=True, alpha=0.05
+    )
+    assert places(None, alike) == ()
 
 
 def test_a_rank_that_is_late_alone_is_named_and_not_its_host() -> None:

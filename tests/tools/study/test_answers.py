@@ -15,8 +15,7 @@ from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
 from vgo_agent.tools.study.effects import Effect, effects, reservation
 from vgo_agent.tools.study.factors import Core, StudyEnvironment, Topology, read_factors
-from vgo_agent.tools.study.price import LIMIT
-from vgo_agent.tools.study.spreads import outcomes, spreads
+from vgo_agent.tools.study.spreads import LIMIT, outcomes, spreads
 from vgo_agent.tools.study.study import answered, runs_for, settings_to_run
 from vgo_agent.tools.study.warm_up import Spoken, WarmUpRun, ignores_threads
 from vgo_agent.tools.subject import Subject
@@ -176,16 +175,16 @@ def test_a_steadier_setting_is_recommended_only_when_its_own_batch_confirms_it()
     assert "did not confirm it. No setting is steadier" in refuted.verdict
 
 
-def one_thread_takes_twice_as_long(found: StudyDesign, scale: float) -> list[dict[str, Any]]:
-    """Its spread has this scale, where that of three threads has .11 and of all others 1."""
+def one_thread_takes_twice_as_long(found: StudyDesign, scale: float, four: float = 1.02) -> list[dict[str, Any]]:
+    """Its spread has this scale, where that of three threads has .11 and of all others 1; `four`: mean of those."""
     rng = np.random.default_rng(5)
-    scales, means = {"1": scale, "3": 0.11, "4": 1.0}, {"1": 2.0, "3": 1.0, "4": 1.02}
+    scales, means = {"1": scale, "3": 0.11, "4": 1.0}, {"1": 2.0, "3": 1.0, "4": four}
     return [
         {"condition": one.name, "pair": number, "ok": 1, "outcome": value, "wall_s": value}
         for number in range(40)
         for one in found.settings
         for threads in (one.levels.get("threads", "4"),)
-        for value in (means.get(threads, 1.0) + rng.normal() * 0.05 * scales.get(threads, 1.0),)
+        for value in (means.get(threads, four) + rng.normal() * 0.05 * scales.get(threads, 1.0),)
     ]
 
 
@@ -198,18 +197,27 @@ def test_of_settings_that_are_as_steady_the_fastest_is_recommended_with_its_pric
     assert "of the CV 0." in study.verdict and "of the mean 0.97" in study.verdict
 
 
-def test_what_the_recommended_setting_costs_is_told_with_the_fastest_and_the_option_that_chooses_otherwise() -> None:
+def test_one_thread_is_recommended_for_three_only_where_a_limit_allows_its_time() -> None:
     found = plan(4, "threads")
     rows = one_thread_takes_twice_as_long(found, 0.02)  # so that three threads are shown to vary more
     study = answered(found, well(found), rows, (), SUBJECT, 40)
-    assert study.advice is not None and "export OMP_NUM_THREADS=1" in study.advice.shell
-    assert study.price is not None and study.price.mean.ratio == pytest.approx(0.5, rel=0.03)
+    assert study.advice is not None and "export OMP_NUM_THREADS=3" in study.advice.shell
+    allowed = found.model_copy(update={"subject_to": "mean <= 3 * best"})
+    limited = answered(allowed, well(found), rows, (), SUBJECT, 40)
+    assert limited.advice is not None and "export OMP_NUM_THREADS=1" in limited.advice.shell
+
+
+def test_what_the_recommended_setting_costs_is_told_with_the_fastest_and_the_option_that_chooses_otherwise() -> None:
+    found = plan(4, "threads")
+    rows = one_thread_takes_twice_as_long(found, 0.1, four=0.5)  # whose spread is that of the environment
+    study = answered(found, well(found), rows, (), SUBJECT, 40)
+    assert study.advice is not None and "export OMP_NUM_THREADS=3" in study.advice.shell
+    assert study.price is not None and study.price.mean.ratio == pytest.approx(0.5, rel=0.05)
     told = f"{study.price.fastest} is faster, its mean 0."
     assert "It has a price: " in study.verdict and told in study.verdict and told in study.headline
     assert "--subject-to 'mean<=1.05*best' recommends only" in study.verdict
     limited = answered(found.model_copy(update={"subject_to": LIMIT}), well(found), rows, (), SUBJECT, 40)
-    assert limited.advice is not None and "export OMP_NUM_THREADS=3" in limited.advice.shell
-    assert limited.price is None and "price" not in limited.verdict + limited.headline
+    assert limited.advice is None and limited.price is None and "price" not in limited.verdict + limited.headline
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from vgo_agent.tools.sweep.adaptive import WORTHWHILE, MeasuredCell, expected_improvement, points, propose, scaled
-from vgo_agent.tools.sweep.cell import identity
+from vgo_agent.tools.sweep.cell import identity, response_of
 from vgo_agent.tools.sweep.space import Space
-from vgo_agent.tools.sweep.standing import response_of
 
 from ...examples import examples
 

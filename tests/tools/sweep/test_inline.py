@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.sweep.inline import inline, is_inline, named_after
-from vgo_agent.tools.sweep.space import shown
+from vgo_agent.tools.sweep.space import inline, is_inline, named_after, shown
 
 
 def test_each_name_goes_where_it_belongs() -> None:

@@ -19,7 +19,7 @@ from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.sweep import cell_runs
 from vgo_agent.tools.sweep.cell import CellSettings
-from vgo_agent.tools.sweep.setting import CellSetting
+from vgo_agent.tools.sweep.cell_runs import CellSetting
 from vgo_agent.tools.sweep.space import Space
 
 NOTHING = {"key": "sweep", "name": "a", "description": "", "when": "", "hurts": "", "scope": "process", "apply": {}}

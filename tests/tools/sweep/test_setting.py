@@ -7,13 +7,13 @@ import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import GroupPlace, Machine
-from vgo_agent.tools.mitigation.launching import mitigated
+from vgo_agent.tools.mitigation.engine import mitigated
 from vgo_agent.tools.mitigation.observation import proofs
 from vgo_agent.tools.mitigation.parameters import with_values
 from vgo_agent.tools.mitigation.verification import promised
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.sweep.cell import CellSettings
-from vgo_agent.tools.sweep.setting import CellSetting, cell_setting, kinds, mitigation_of, preconditions
+from vgo_agent.tools.sweep.cell_runs import CellSetting, cell_setting, kinds, mitigation_of, preconditions
 from vgo_agent.tools.sweep.space import Parameter, Space
 
 MACHINE = Machine(

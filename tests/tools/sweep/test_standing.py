@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.tools.sweep.cell import given_up, look_due, standing
 from vgo_agent.tools.sweep.space import Repetitions
-from vgo_agent.tools.sweep.standing import given_up, look_due, standing
 
 ASKED = Repetitions(least=5, most=60, within=1.3)
 

@@ -14,10 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.expected import NEVER, Deadline
-from vgo_agent.tools.execution.progress import ProgressEvent
-from vgo_agent.tools.execution.row_log import RowsInMemory
-from vgo_agent.tools.execution.series import LOCAL, Series
-from vgo_agent.tools.experiment.block import BARRIER, Block
+from vgo_agent.tools.execution.row_log import ProgressEvent, RowsInMemory
+from vgo_agent.tools.execution.series import BARRIER, LOCAL, Block, Series
 from vgo_agent.tools.row import Row
 from vgo_agent.tools.sweep.cell import Cell
 from vgo_agent.tools.sweep.cell_runs import refused

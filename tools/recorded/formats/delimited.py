@@ -16,8 +16,7 @@ import polars as pl
 
 from ....knowledge.errors import VgoError
 from ..mapping import meant, read_mapping
-from ..recorded import RecordedRuns
-from ..source import HEAD, Format, TableSource, not_utf8
+from ..recorded import HEAD, Format, RecordedRuns, TableSource, not_utf8
 from .hyperfine import is_json
 
 SEPARATORS = ",;\t|"
@@ -28,6 +27,7 @@ _GUESS_ROWS = 10_000
 _UNNAMED = re.compile(r"(Unnamed: \d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+SIDECAR = ".columns.yaml"
 
 
 class Dialect(NamedTuple):
@@ -225,13 +225,6 @@ def _plain(source: TableSource) -> RecordedRuns:
 CSV = Format("csv", lambda source: bool(header_of(source)), _plain)
 
 
-SIDECAR = ".columns.yaml"
-
-
-def _recognises(source: TableSource) -> bool:
-    return source.beside(SIDECAR).is_file() and bool(header_of(source))
-
-
 def _described(source: TableSource) -> RecordedRuns:
     meanings = read_mapping(source.beside(SIDECAR))
     outside = meanings.in_file(source.leave_out)
@@ -240,4 +233,6 @@ def _described(source: TableSource) -> RecordedRuns:
     return meant(RecordedRuns(table.frame, source.given, "csv", left_out=left, notes=table.notes), meanings)
 
 
-DESCRIBED_CSV = Format("csv with a mapping", _recognises, _described)
+DESCRIBED_CSV = Format(
+    "csv with a mapping", lambda source: source.beside(SIDECAR).is_file() and bool(header_of(source)), _described
+)

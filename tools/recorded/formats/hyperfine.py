@@ -12,8 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from ....knowledge.errors import VgoError
 from ....knowledge.files import first, parsed_json
-from ..recorded import RecordedRuns
-from ..source import Format, TableSource
+from ..recorded import Format, RecordedRuns, TableSource
 
 Shape = TypeVar("Shape", bound=BaseModel)
 _START = re.compile(rb'\s*(\{\s*["}]|\[\s*[\[{"\d\]])')

@@ -12,11 +12,19 @@ import polars as pl
 from ....knowledge.errors import VgoError
 from ...statistics.values import FiniteResult
 from ..mapping import meant, parse_mapping
-from ..recorded import RecordedFiles, RecordedRuns
-from ..source import Format, TableSource
+from ..recorded import Format, RecordedFiles, RecordedRuns, TableSource
 
 MEANINGS = "vgo-agent"
 """Key of the file's own metadata under which the mapping stands, as JSON."""
+MOST_CELLS = 200_000_000
+"""1,000,000 runs of 200 columns: what an analysis holds in about 5 GB."""
+MOST_ROWS = 250_000
+"""More show no factor that these do not."""
+MOST_FOLDERS = 10_000
+"""That are looked into: a whole disk takes minutes, and is named by mistake."""
+PLACE = "vgo.row"
+SEED = 1
+QUANTILES = (0.5, 0.95, 0.99)
 
 
 def _read(source: TableSource) -> RecordedRuns:
@@ -34,16 +42,6 @@ def _read(source: TableSource) -> RecordedRuns:
 
 
 PARQUET = Format("parquet", lambda source: source.is_parquet, _read)
-
-
-MOST_CELLS = 200_000_000
-"""1,000,000 runs of 200 columns: what an analysis holds in about 5 GB."""
-MOST_ROWS = 250_000
-"""More show no factor that these do not."""
-MOST_FOLDERS = 10_000
-"""That are looked into: a whole disk takes minutes, and is named by mistake."""
-PLACE = "vgo.row"
-SEED = 1
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -97,9 +95,6 @@ def _some(lazy: pl.LazyFrame, share: float) -> pl.LazyFrame:
     below = int(share * 2**64)
     numbered = lazy.with_row_index(PLACE)
     return numbered.filter(pl.col(PLACE).hash(SEED) < below).drop(PLACE)
-
-
-QUANTILES = (0.5, 0.95, 0.99)
 
 
 class AllRows(FiniteResult):

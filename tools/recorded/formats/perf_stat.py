@@ -12,8 +12,7 @@ import polars as pl
 
 from ....knowledge.errors import VgoError
 from ..columns import listed
-from ..recorded import RecordedRuns
-from ..source import Format, TableSource
+from ..recorded import Format, RecordedRuns, TableSource
 from .hyperfine import is_json
 
 _STARTED = "# started on "
@@ -24,12 +23,12 @@ _TIME = re.compile(r"\s*\d+\.\d+")
 _SHARE = re.compile(r"\d+\.\d+")
 _UNITS = {"msec": "ms", "Joules": "J"}
 _CONSEQUENCES = {"task-clock", "cpu-clock", "user_time", "system_time", "duration_time", "cycles", "cpu-cycles"}
-_CONSEQUENCES |= {"instructions", "ref-cycles", "bus-cycles"}
-"""They grow with a longer run, whatever made it longer."""
 _WHOLE = 99.995
 """Percent from which an event counts as counted all the time."""
 _DURATION, _INTERVAL = "duration_time", "interval_end"
 _PLACES = ("cpu", "core", "die", "node", "socket", "thread")
+_CONSEQUENCES |= {"instructions", "ref-cycles", "bus-cycles"}
+"""They grow with a longer run, whatever made it longer."""
 
 
 class _Reading(NamedTuple):

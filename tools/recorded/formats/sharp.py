@@ -16,8 +16,7 @@ import polars as pl
 
 from ....knowledge.errors import VgoError
 from ..mapping import Meanings, meant, parse_mapping
-from ..recorded import RecordedRuns
-from ..source import Format, TableSource
+from ..recorded import Format, RecordedRuns, TableSource
 from .delimited import DelimitedTable, Dialect, dialect_of, header_of, parse, read_table
 from .hyperfine import flat
 
@@ -53,10 +52,6 @@ class _Page:
     meanings: Meanings | None = None
     """What the columns mean, where vgo-agent wrote the page: it knows more than SHARP has a place for."""
     notes: tuple[str, ...] = ()
-
-
-def _recognises(source: TableSource) -> bool:
-    return {"outer_time", "repeat"} <= set(header_of(source))
 
 
 def _read(source: TableSource) -> RecordedRuns:
@@ -200,4 +195,4 @@ def _system(page: _Page) -> dict[str, str]:
     return known | dict(flat(page.options))
 
 
-SHARP = Format("sharp", _recognises, _read)
+SHARP = Format("sharp", lambda source: {"outer_time", "repeat"} <= set(header_of(source)), _read)

@@ -18,8 +18,7 @@ from ....layers.schema import Column, Layer
 from ...row import BASELINE, FIXED, REQUIRED
 from ...run_table import LAYERS, read_layers
 from ...statistics.values import finite
-from ..recorded import RecordedRuns
-from ..source import Format, TableSource
+from ..recorded import Format, RecordedRuns, TableSource
 from .delimited import header_of, read_table
 from .hyperfine import flat
 

@@ -10,15 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import betaincinv
 
-from ..ranks import eta_squared, r_squared, ranks_of
-from ..values import BoolArray, FloatArray, IntArray, IntervalEstimate
-from .chance import Labels
-from .clusters import Collinear, FactorAssociation
-from .columns import Columns
+from ..values import LEAST_IN_CLASS, BoolArray, FloatArray, IntArray, IntervalEstimate, eta_squared, r_squared, ranks_of
+from .columns import Collinear, Columns, FactorAssociation
 from .importance import Importance, importance, stability
 from .interactions import alone
 from .look import Looked
-from .ranked import LEAST_LENGTH, NOTHING_LEFT, RankedVectors, restrict, unit
+from .permutation import LEAST_LENGTH, NOTHING_LEFT, Labels, RankedVectors, restrict, unit
 from .search import search
 
 MOST = 12
@@ -27,6 +24,12 @@ DRAWS = 1000
 LEAST_RUNS = 50
 NEW = 0.02
 """Share of a column's ranks that the stronger factors must leave unexplained, or it adds nothing."""
+FEW_VALUES = 50
+"""A setting with at most so many values is a grouping of the runs."""
+Z = 1.959964
+CLEAR = 4.0
+"""Runs of the smaller class on the wrong side, in effect, from which a normal approximation holds."""
+UNSEEN = Importance(None, None, None)
 
 
 def independent(
@@ -70,6 +73,23 @@ def _linked(
     return search(only, rest, [range(len(columns))], DRAWS, seed, groups=[0] if len(columns) > 1 else ()).p_value
 
 
+def accounted(
+    ranked: RankedVectors, labels: Labels, columns: Sequence[int], values: Callable[[int], FloatArray]
+) -> tuple[RankedVectors, Labels]:
+    """Take out of all ranks, and of the labels, what these columns explain; vectors of which little is left are zero.
+
+    `values` gives a column as it was measured, shape (runs,).
+    """
+    basis = labels.basis
+    for column in columns:
+        vectors = np.asarray(ranked.vectors[:, np.unique(ranked.places[:, [column]])], dtype=np.float64)
+        basis = _widened(basis, _terms(vectors, values(column), labels))
+    left = np.asarray(ranked.vectors - basis @ (basis.T @ ranked.vectors), dtype=np.float64)
+    left[:, (left**2).sum(axis=0) <= NEW] = 0
+    residual = labels.residual - basis @ (basis.T @ labels.residual)
+    return replace(ranked, vectors=unit(left)), replace(labels, residual=residual, basis=basis)
+
+
 def _terms(vectors: FloatArray, column: FloatArray, labels: Labels) -> FloatArray:
     """What a factor explains: its versions, and with enough runs a bend and the step that parts the labels best."""
     if vectors.shape[0] < LEAST_RUNS:
@@ -85,10 +105,6 @@ def _widened(basis: FloatArray, vectors: FloatArray) -> FloatArray:
         if length > max(LEAST_LENGTH, 1e-6 * float(np.sqrt(vector @ vector))):
             basis = np.concatenate((basis, left[:, None] / length), axis=1)
     return basis
-
-
-FEW_VALUES = 50
-"""A setting with at most so many values is a grouping of the runs."""
 
 
 def effect(
@@ -128,12 +144,6 @@ def _between(cluster: Collinear, columns: Columns, outcome: FloatArray) -> dict[
         "eta2": eta_squared(groups, outcome),
         "eta2_log": eta_squared(groups, np.log(outcome)) if positive.all() else None,
     }
-
-
-Z = 1.959964
-LEAST_IN_CLASS = 5
-CLEAR = 4.0
-"""Runs of the smaller class on the wrong side, in effect, from which a normal approximation holds."""
 
 
 def auc_interval(column: FloatArray, classes: IntArray, auc: float) -> IntervalEstimate | None:
@@ -190,9 +200,6 @@ def _clopper_pearson(share: float, runs: int) -> IntervalEstimate:
     low = float(betaincinv(right, runs - right + 1, 0.025)) if right > 0 else 0.0
     high = float(betaincinv(right + 1, runs - right, 0.975)) if right < runs else 1.0
     return IntervalEstimate(low=low, high=high)
-
-
-UNSEEN = Importance(None, None, None)
 
 
 def explained(

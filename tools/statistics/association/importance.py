@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from ..values import FloatArray, IntArray
-from .chance import Floats, Labels
-from .ranked import RankedVectors, lesser
+from .permutation import Floats, Labels, RankedVectors, lesser
 from .search import grouped, strongest
 from .tree import Singles, balanced_accuracy, grown, guesses, numbered, prepared, stratified
 
@@ -41,11 +40,7 @@ class Importance(NamedTuple):
 
 
 def importance(
-    columns: FloatArray,
-    classes: ArrayLike,
-    clusters: Sequence[Sequence[int]],
-    seed: int = 0,
-    block: int = 1,
+    columns: FloatArray, classes: ArrayLike, clusters: Sequence[Sequence[int]], seed: int = 0, block: int = 1
 ) -> list[Importance]:
     """Mean fall of the balanced accuracy on unseen runs when a whole cluster is shuffled, 5-fold, four times over.
 

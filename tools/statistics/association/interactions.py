@@ -7,10 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..ranks import ranks_of
-from ..values import BoolArray, FiniteResult, FloatArray, IntArray
-from .chance import Floats, Labels
-from .ranked import HEAVY, NOTHING_LEFT, each, unit
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray, ranks_of
+from .permutation import HEAVY, NOTHING_LEFT, Floats, Labels, each, unit
 from .search import FamilywiseTest, family_wise
 
 MOST = 64

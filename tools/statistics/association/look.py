@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from ..ranks import auc, auc_error, class_scores, ranks_of, slow_mask
-from ..values import BoolArray, FloatArray, IntArray
-from .chance import Labels, labels_of
+from ..values import BoolArray, FloatArray, IntArray, auc, auc_error, class_scores, ranks_of, slow_mask
 from .columns import Columns
-from .ranked import RankedVectors, keep, rank
+from .permutation import Labels, RankedVectors, keep, labels_of, rank
 from .tree import numbered
 
 LEAST_LINK = 2.0
@@ -31,6 +29,8 @@ DOUBTFUL, HALF = 3.0, 0.5
 """Under half of the link left and under three standard errors: of many consequences, some get there by luck."""
 COARSE = 0.25
 """Share of the difference in mean beyond proportion, at or under which half a link may be what whole numbers leave."""
+FEW_LEVELS, RUNS_A_TERM = 20, 4
+"""Values that a setting may have to be told one by one, and runs that each of them takes."""
 
 
 def consequences(
@@ -136,10 +136,6 @@ def too_few(
             cost = f"of at most {most_us[name]:g} us each, in {gap_us:.0f} us"
             reasons[name] = f"too few: {extra:.3g} more in slow runs, {cost}"
     return reasons
-
-
-FEW_LEVELS, RUNS_A_TERM = 20, 4
-"""Values that a setting may have to be told one by one, and runs that each of them takes."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import gammaincc, gammaln, ndtri_exp
 
 from ..values import FiniteResult, FloatArray, IntArray
-from .chance import Floats, Labels
-from .ranked import HEAVY, RankedVectors, each, lesser
+from .permutation import HEAVY, Floats, Labels, RankedVectors, each, lesser
 
 NOTHING_NEW = 1e-3
 """Share of the length of an indicator below which a direction is what the others, or the trend, already say."""

@@ -11,6 +11,21 @@ from numpy.typing import ArrayLike
 
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
+
+FOLDS = 5
+MOST_RUNS = 200_000
+"""Larger tables are sampled, each class alike; classes of at most half as many runs are kept whole."""
+MOST_UNSEEN = 20_000
+"""Runs for the accuracy on unseen runs: it is then known to half a point."""
+MANY = 5_000
+"""Runs above which columns are cut into `BINS` steps of equally many runs: sorting them is what takes the time."""
+BINS = 256
+LEAF = 5
+"""Runs of an answer at least."""
+Singles = npt.NDArray[np.float32]
+
 
 def sample(classes: IntArray, most: int, seed: int) -> IntArray:
     """Choose at most `most` runs, in run order; classes no larger than an even share are kept whole."""
@@ -36,23 +51,6 @@ def _even_share(sizes: IntArray, most: int) -> int:
             return int(share)
         left -= size
     return int(ascending[-1])
-
-
-if TYPE_CHECKING:
-    from sklearn.tree import DecisionTreeClassifier
-
-FOLDS = 5
-MOST_RUNS = 200_000
-"""Larger tables are sampled, each class alike; classes of at most half as many runs are kept whole."""
-MOST_UNSEEN = 20_000
-"""Runs for the accuracy on unseen runs: it is then known to half a point."""
-MANY = 5_000
-"""Runs above which columns are cut into `BINS` steps of equally many runs: sorting them is what takes the time."""
-BINS = 256
-LEAF = 5
-"""Runs of an answer at least."""
-
-Singles = npt.NDArray[np.float32]
 
 
 class TreeNode(FiniteResult):
@@ -104,12 +102,7 @@ class DecisionTree(FiniteResult):
 
 
 def fit_tree(
-    columns: FloatArray,
-    names: Sequence[str],
-    classes: ArrayLike,
-    depth: int = 3,
-    seed: int = 0,
-    block: int = 1,
+    columns: FloatArray, names: Sequence[str], classes: ArrayLike, depth: int = 3, seed: int = 0, block: int = 1
 ) -> DecisionTree:
     """Fit to all runs for the questions, and to four fifths at a time for the accuracy on unseen runs.
 

@@ -11,10 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from ..values import FiniteResult, FloatArray, number
+from ..values import WIDTHLESS, FiniteResult, FloatArray, number
 from .resampling import SHARES, Counts, Key, Rows, SortedArm, Statistic, affordable, chunks, draw, standardised
 
 SMOOTH: tuple[Statistic, ...] = ("mean", "sd", "cv")
+BEYOND = 5
+"""Runs of the shorter arm that must lie beyond a quantile for an interval: p90 needs 50 runs, p95 100, p99 500."""
+COVERED_FROM: Mapping[Statistic, int] = defaultdict(lambda: 20, {"iqr": 30, "p95-p05": 50})
+"""Runs of the shorter arm from which the interval of a described ratio covers, by simulation (see `ratios`). A claim,
+whose test is exact, takes fewer."""
+UNDEFINED_SHARE = 0.1
+"""With more undefined resamples than this there is no interval."""
+TAILS = np.array([0.025, 0.975])
 
 
 class DeltaMethod:
@@ -65,16 +73,6 @@ class DeltaMethod:
             mean = np.column_stack((scale / (centre + scale * m), np.zeros_like(m)))
             sd = np.column_stack((-m / variance, 0.5 / variance))
         return {"mean": mean, "sd": sd, "cv": sd - mean}
-
-
-BEYOND = 5
-"""Runs of the shorter arm that must lie beyond a quantile for an interval: p90 needs 50 runs, p95 100, p99 500."""
-COVERED_FROM: Mapping[Statistic, int] = defaultdict(lambda: 20, {"iqr": 30, "p95-p05": 50})
-"""Runs of the shorter arm from which the interval of a described ratio covers, by simulation (see `ratios`). A claim,
-whose test is exact, takes fewer."""
-UNDEFINED_SHARE = 0.1
-"""With more undefined resamples than this there is no interval."""
-TAILS = np.array([0.025, 0.975])
 
 
 class BootstrapRatio(FiniteResult):
@@ -168,7 +166,7 @@ class Bootstrap:
         """Divide, and bound where the runs suffice."""
         before, after = self.observed.baseline[name], self.observed.other[name]
         value = float(_ratio(before, after)[0])
-        low, high = self._interval(name, value) if self._bounded(name) else (None, None)
+        low, high = _with_width(*self._interval(name, value)) if self._bounded(name) else (None, None)
         return BootstrapRatio(
             statistic=name,
             baseline=number(before[0]),
@@ -184,7 +182,7 @@ class Bootstrap:
         low = high = None
         if self._reaches(share):
             differences = self.drawn.other[share] - self.drawn.baseline[share]
-            low, high = _drawn_out(after - before, self._ends(after - before, differences), 1.0)
+            low, high = _with_width(*_drawn_out(after - before, self._ends(after - before, differences), 1.0))
         return Shift(share=share, baseline=before, other=after, difference=after - before, low=low, high=high)
 
     def _bounded(self, name: Statistic) -> bool:
@@ -249,6 +247,13 @@ def _drawn_out(value: float, ends: FloatArray, wider: float) -> tuple[float, flo
     """Move both ends away from the value, which stays inside."""
     low, high = value + wider * (ends - value)
     return min(float(low), value), max(float(high), value)
+
+
+def _with_width(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Give no interval where all resamples agree: a value that ties in most runs says nothing of how sure it is."""
+    if low is None or (high is not None and high - low <= WIDTHLESS * max(abs(low), abs(high))):
+        return None, None
+    return low, high
 
 
 def _draws(sizes: tuple[int, int], resamples: int, drawing: Drawing) -> Iterator[tuple[Counts, Counts]]:

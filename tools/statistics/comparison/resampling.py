@@ -11,9 +11,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..ranks import ranks_of
 from ..spread import autocorrelation
-from ..values import BoolArray, FloatArray, IntArray
+from ..values import BoolArray, FloatArray, IntArray, ranks_of
 
 Statistic = Literal[
     "mean", "median", "sd", "cv", "mad", "iqr", "p95-p05", "p90", "p95", "p99", "p10", "p5", "p1", "range"
@@ -26,6 +25,21 @@ BAD_TAIL: dict[bool, tuple[Statistic, ...]] = {True: ("p90", "p95", "p99"), Fals
 """The quantiles that hurt, by whether lower is better: slow runs are high times and low throughputs."""
 CHUNK = 100_000
 """Counts held at a time: they stay in the cache of one core."""
+MOST_DRAWS = 40_000_000
+"""Runs drawn in all for one arm; arms beyond 20,000 runs get fewer resamples."""
+LEAST_RESAMPLES = 200
+SHARES = tuple(k / 20 for k in range(1, 20))
+"""The quantiles whose shift is told: p5, p10, ..., p95."""
+Rows = Mapping[Key, FloatArray]
+DEPENDENT_Z = 2.0
+"""Rank correlation of neighbours times sqrt(n) above which runs count as dependent."""
+DECORRELATION = 3
+"""Blocks are at least so many decorrelation times long."""
+MOST_LAG1 = 0.95
+LEAST_BLOCKS = 8
+"""In an arm: fewer leave too few permutations for any claim; of 6 blocks no p-value is below .03."""
+FEWEST_DEPENDENT = 20
+"""Runs below which no dependence can be seen."""
 
 
 def standardised(values: FloatArray) -> tuple[FloatArray, float, float]:
@@ -132,15 +146,6 @@ def statistics(arm: Counted, counts: Counts, lower_is_better: bool) -> dict[Key,
     return found
 
 
-MOST_DRAWS = 40_000_000
-"""Runs drawn in all for one arm; arms beyond 20,000 runs get fewer resamples."""
-LEAST_RESAMPLES = 200
-SHARES = tuple(k / 20 for k in range(1, 20))
-"""The quantiles whose shift is told: p5, p10, ..., p95."""
-
-Rows = Mapping[Key, FloatArray]
-
-
 @dataclass(frozen=True)
 class SortedArm:
     """One arm: its runs in run order and where each stands when sorted."""
@@ -188,17 +193,6 @@ def chunks(n: int, rows: int) -> list[int]:
     return [min(step, rows - start) for start in range(0, rows, step)]
 
 
-DEPENDENT_Z = 2.0
-"""Rank correlation of neighbours times sqrt(n) above which runs count as dependent."""
-DECORRELATION = 3
-"""Blocks are at least so many decorrelation times long."""
-MOST_LAG1 = 0.95
-LEAST_BLOCKS = 8
-"""In an arm: fewer leave too few permutations for any claim; of 6 blocks no p-value is below .03."""
-FEWEST = 20
-"""Runs below which no dependence can be seen."""
-
-
 def block_length(*series: FloatArray) -> int:
     """Return the longest block that any of the series, each in run order, needs; 1 where all look independent.
 
@@ -209,7 +203,7 @@ def block_length(*series: FloatArray) -> int:
 
 def _block(x: FloatArray) -> int:
     n = x.size
-    if n < FEWEST or x.min() == x.max():
+    if n < FEWEST_DEPENDENT or x.min() == x.max():
         return 1
     correlation = autocorrelation(ranks_of(x))
     r = float(correlation[1])

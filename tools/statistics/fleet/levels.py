@@ -17,6 +17,18 @@ TRIMMED = 0.1
 """Share of the runs of a node left out at each end: a few far-out runs say nothing of where a node stands."""
 LEAST_RUNS = 5
 """A node with fewer runs has no standard error worth its name."""
+RESAMPLES = 999
+FEW = 6
+"""With fewer nodes nobody can tell from them how much ordinary nodes differ: they are taken to be alike."""
+APART = 3.0
+"""Among few nodes an odd one must lie this many times as far from the others as they lie from each other."""
+FLEETS = 1999
+"""Fleets of ordinary nodes that are simulated: the least p-value is 1 / 2000."""
+LEAVE_OUT = 20
+"""Up to so many nodes each is held against the others without it; one more or less in a median of more is nothing."""
+NORMAL_MAD = 1.4826
+SMALL_MAD = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
+"""What a MAD of few values is short of: Croux and Rousseeuw 1992, "Time-efficient algorithms for two robust..."."""
 
 
 class NodeEstimates(NamedTuple):
@@ -69,9 +81,6 @@ def _spread(logs: FloatArray, ordered: bool) -> tuple[float, float]:
         return math.nan, math.nan
     error = float(distance.std(ddof=1)) / (mean * math.sqrt(logs.size))
     return math.log(mean), error * math.sqrt(inflation(logs, ordered).square)
-
-
-RESAMPLES = 999
 
 
 class Drained(FiniteResult):
@@ -154,3 +163,138 @@ def _scatter(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Give the weighted mean, and the weighted squares around it."""
     mean = float(np.average(values, weights=weights))
     return mean, float((weights * (values - mean) ** 2).sum())
+
+
+class NodeDeviation(FiniteResult):
+    """How one node compares with the fleet."""
+
+    ratio: float
+    """To the median node."""
+    interval: IntervalEstimate
+    """Simultaneous over all nodes, as far as runs tell."""
+    p_value: float | None
+    """Adjusted for all nodes, for speed and spread together; None with two nodes."""
+    odd: bool
+
+
+class Odd(NamedTuple):
+    """Arrays of shape (nodes,)."""
+
+    deviation: FloatArray
+    """From the median of the nodes, on the scale that was given."""
+    low: FloatArray
+    """Simultaneous 1 - alpha interval of the deviation, as far as runs tell."""
+    high: FloatArray
+    p_value: FloatArray
+    """Adjusted for all nodes; NaN with two nodes, of which none is the odd one, and among few for all that are not
+    apart from the others."""
+    odd: BoolArray
+    between_sd: float
+    """Of ordinary nodes, robust, without the error of their estimates."""
+    alike: bool
+    """Nodes were taken to be alike, since there are few."""
+
+    def of(self, place: int) -> NodeDeviation:
+        """Describe one node, whose estimate is a logarithm; its p-value pays for both speed and spread."""
+        p_value = float(self.p_value[place])
+        return NodeDeviation(
+            ratio=math.exp(self.deviation[place]),
+            interval=IntervalEstimate(low=math.exp(self.low[place]), high=math.exp(self.high[place])),
+            p_value=None if math.isnan(p_value) else min(2 * p_value, 1.0),
+            odd=bool(self.odd[place]),
+        )
+
+
+def odd(
+    estimates: FloatArray, errors: FloatArray, runs: IntArray, *, margin: float, alpha: float = 0.05, seed: int = 1
+) -> Odd:
+    """Find the nodes that lie further from the others than ordinary nodes of the same number ever do.
+
+    `estimates`, `errors`, `runs`: shape (nodes,). `margin`: the least deviation that matters. The statistic of a node
+    is its distance from the median of the others over the robust SD of the others (which holds the error of their
+    estimates already), widened where its own error is greater than theirs. Its adjusted p-value is the share of
+    simulated fleets of normal ordinary nodes whose greatest statistic is as great (single-step maxT: Westfall and Young
+    1993). Fewer than six nodes are taken to be alike but for the error of estimates, and an odd one must besides lie
+    three times as far off as the others from each other.
+    """
+    k = estimates.size
+    centre = float(np.median(estimates))
+    alike = k < FEW
+    between = 0.0 if alike else _between(estimates, errors)
+    low, high = _interval(estimates - centre, errors, runs, between, alpha)
+    p_value = np.full(k, math.nan)
+    if k > 2:
+        rng = np.random.default_rng(seed)
+        greatest = _statistics(*_fleets(errors, runs, between, rng), alike).max(axis=1)
+        seen = _statistics(estimates[None, :], errors[None, :], alike)[0]
+        p_value = (1 + (greatest[None, :] >= seen[:, None]).sum(axis=1)) / (FLEETS + 1)
+    if alike:
+        p_value[~_apart(estimates)] = math.nan
+    found = (p_value <= alpha) & (np.abs(estimates - centre) >= margin)
+    return Odd(estimates - centre, low, high, p_value, found, between, alike)
+
+
+def _between(estimates: FloatArray, errors: FloatArray) -> float:
+    """Robust SD of nodes, less what the error of estimates makes of it."""
+    mad = NORMAL_MAD * _enough(estimates.size) * float(np.median(np.abs(estimates - np.median(estimates))))
+    return math.sqrt(max(mad**2 - float(np.median(errors**2)), 0.0))
+
+
+def _enough(size: int) -> float:
+    return SMALL_MAD.get(size, size / (size - 0.8))
+
+
+def _fleets(
+    errors: FloatArray, runs: IntArray, between: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw fleets of ordinary nodes: estimates and errors, shape (fleets, nodes)."""
+    shape = (FLEETS, errors.size)
+    estimates = rng.standard_normal(shape) * np.sqrt(between**2 + errors**2)
+    freedom = np.maximum(runs - 1, 1)
+    return estimates, errors * np.sqrt(rng.chisquare(freedom, shape) / freedom)
+
+
+def _statistics(estimates: FloatArray, errors: FloatArray, alike: bool) -> FloatArray:
+    """Distance of each node from the others in units of what ordinary ones differ, shape (fleets, nodes)."""
+    k = estimates.shape[1]
+    if k > LEAVE_OUT:
+        return _against(estimates, errors, estimates, errors, alike)
+    found = np.empty_like(estimates)
+    for place in range(k):
+        others = np.arange(k) != place
+        own = estimates[:, [place]], errors[:, [place]]
+        found[:, [place]] = _against(*own, estimates[:, others], errors[:, others], alike)
+    return found
+
+
+def _against(
+    estimates: FloatArray, errors: FloatArray, others: FloatArray, their_errors: FloatArray, alike: bool
+) -> FloatArray:
+    centre = np.median(others, axis=1, keepdims=True)
+    noise = np.median(their_errors**2, axis=1, keepdims=True)
+    if alike:
+        variance = errors**2 + noise * math.pi / 2 / others.shape[1]
+    else:
+        mad = NORMAL_MAD * _enough(others.shape[1]) * np.median(np.abs(others - centre), axis=1, keepdims=True)
+        variance = mad**2 + np.maximum(errors**2 - noise, 0.0)
+    distance: FloatArray = np.abs(estimates - centre) / np.sqrt(np.maximum(variance, 1e-300))
+    return distance
+
+
+def _apart(estimates: FloatArray) -> BoolArray:
+    """Tell for each of few nodes whether it stands apart from others that stand together."""
+    found = np.zeros(estimates.size, dtype=np.bool_)
+    for place in range(estimates.size):
+        others = np.delete(estimates, place)
+        found[place] = abs(estimates[place] - np.median(others)) >= APART * np.ptp(others)
+    return found
+
+
+def _interval(
+    deviation: FloatArray, errors: FloatArray, runs: IntArray, between: float, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """Bonferroni over nodes by Student's t; the median of the nodes has an error too."""
+    k = deviation.size
+    centre = math.pi / 2 * (between**2 + float(np.median(errors**2))) / k
+    half = stdtrit(np.maximum(runs - 1, 1), 1 - alpha / (2 * k)) * np.sqrt(errors**2 + centre)
+    return deviation - half, deviation + half

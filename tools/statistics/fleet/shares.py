@@ -10,8 +10,14 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.special import fdtri
 
-from ..ranks import centred_ranks
-from ..values import ColumnCorrelation, FiniteResult, FloatArray, IntArray, IntervalEstimate, number
+from ..values import ColumnCorrelation, FiniteResult, FloatArray, IntArray, IntervalEstimate, centred_ranks, number
+
+LEAST_NODES = 6
+"""With fewer, no order of nodes is rarer than one in twenty once it is paid for."""
+PERMUTATIONS = 1999
+FAR = 5.0
+"""Robust SDs of the other nodes beyond which a column of an odd node is worth naming."""
+MOST_NAMED = 6
 
 
 class Shares(FiniteResult):
@@ -87,14 +93,6 @@ def _anova(logs: FloatArray, codes: IntArray) -> tuple[float, float, IntervalEst
 
 def _share(ratio: float, usual: float) -> float:
     return min(max((ratio - 1) / (ratio - 1 + usual), 0.0), 1.0)
-
-
-LEAST_NODES = 6
-"""With fewer, no order of nodes is rarer than one in twenty once it is paid for."""
-PERMUTATIONS = 1999
-FAR = 5.0
-"""Robust SDs of the other nodes beyond which a column of an odd node is worth naming."""
-MOST_NAMED = 6
 
 
 class NodeDifference(FiniteResult):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ....knowledge.errors import VgoError
 from ..shape.describe import DistributionShape
-from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
+from ..values import LEAST_IN_CLASS, BoolArray, FiniteResult, FloatArray, IntArray, complete
 from .cut_search import AUTOMATIC, CutRule
 
 Kind = Literal[
@@ -27,7 +27,6 @@ Kind = Literal[
     "search",
 ]
 LEAST_IN_TAIL = 8
-LEAST_IN_CLASS = 5
 
 
 class Classes(FiniteResult):

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from ..association.chance import Floats, Labels, labels_of
+from ..association.permutation import Floats, Labels, labels_of
 from ..association.search import Grouped, grouped
-from ..ranks import centred_ranks, ranks_of
-from ..values import FloatArray, IntArray
+from ..values import FloatArray, IntArray, centred_ranks, ranks_of
 
 PLAIN, REMAINS = 3.5, 0.5
 """A column with more than this |z| raw and less than this share of it per unit counts the outcome in other words."""

@@ -17,13 +17,12 @@ import numpy as np
 from ....knowledge.errors import VgoError
 from ..association.tree import Singles, balanced_accuracy, grown, guesses, prepared
 from ..shape.describe import block_length
-from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
+from ..values import LEAST_IN_CLASS, BoolArray, FiniteResult, FloatArray, IntArray, complete
 from .cut_p_value import cut_p_value, strongest
 
 LEAST_RUNS = 20
 MOST_CUTS = 100
 LEAST_SHARE = 0.05
-LEAST_IN_CLASS = 5
 MOST_TREE_RUNS = 2000
 """Trees see no more runs than this, evenly spaced in the order given."""
 MOST_TREE_COLUMNS = 10
@@ -34,6 +33,11 @@ DEPTH = 3
 ENTROPY: dict[str, Any] = {"criterion": "entropy", "min_impurity_decrease": 0.0}
 """Of the trees, whose AIC it gives."""
 FOLDS = 5
+CutKind = Literal[
+    "auto", "given", "percentile", "mean", "median", "between-modes", "before-tail", "tertiles", "quartiles", "search"
+]
+NAMED: tuple[CutKind, ...] = tuple(kind for kind in get_args(CutKind) if kind not in ("given", "percentile"))
+CHOICES = f"a number, pNN (p90), several of either with commas between, or one of {', '.join(NAMED)}"
 
 
 class CutSearch(FiniteResult):
@@ -199,13 +203,6 @@ def _folds(runs: int, block: int, seed: int) -> list[IntArray]:
 def _accuracy(slow: BoolArray, guessed: BoolArray) -> float:
     """Balanced; 0.5 where a class is absent."""
     return balanced_accuracy(slow.astype(np.int64), guessed) if 0 < slow.sum() < slow.size else 0.5
-
-
-CutKind = Literal[
-    "auto", "given", "percentile", "mean", "median", "between-modes", "before-tail", "tertiles", "quartiles", "search"
-]
-NAMED: tuple[CutKind, ...] = tuple(kind for kind in get_args(CutKind) if kind not in ("given", "percentile"))
-CHOICES = f"a number, pNN (p90), several of either with commas between, or one of {', '.join(NAMED)}"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..ranks import ranks_of
-from ..values import FiniteResult, FloatArray
+from ..values import FiniteResult, FloatArray, ranks_of
 
 MOST_BLOCKS = 2000
 """Longer series are averaged in blocks: the search takes quadratic time, 0.02 s for this many means."""

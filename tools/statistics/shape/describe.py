@@ -7,16 +7,37 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..ranks import ranks_of
 from ..spread import inflation
-from ..values import FiniteResult, FloatArray, IntArray, finite
-from . import mixture, tails
+from ..values import FiniteResult, FloatArray, finite, ranks_of
+from . import distribution
 from .change_points import ChangePoint, change_points, shifts
 
 MOST_OFF = 0.05
 """Of a step, that a gap may miss a whole number of steps by: the two ends were rounded when they were recorded."""
 LEAST_ON_GRID = 0.9
 """Share of the gaps that must be whole numbers of steps: runs that stand in the table twice tie without a clock."""
+LEAST_RUNS = 10
+HEAD_SHARE = 4
+"""At most one run in four can be warm-up: longer, it is the program's life and not its start."""
+LONG_HEAD, LONG_SHARE = 40, 10
+"""One level that lasts longer than this is the machine's drift, unless it is at most one run in ten; a start that
+comes nearer to what follows settles, however long it takes."""
+NEARER = 2.576
+"""Standard errors of the rank correlation with the run number, from which a start comes nearer."""
+SETTLED = 2.0
+"""How many times farther off a start must be than later levels are from each other: a trend goes on as it began."""
+DRIFT_SHARE = 0.1
+"""Of the mean absolute deviation of the runs from their median, what that of the levels must reach. A few runs of very
+many, or a small shift beside rare runs far out, are as sure as any shift and make next to nothing of the spread."""
+HEAD_JUMP = 5.0
+"""How many robust SDs (1.4826 MAD) the first runs must stand off when only their size gives them away."""
+FEW_RUNS = 40
+"""With fewer, the first run is the extreme of all by luck too often: it must stand off three times as far."""
+MOST_LAG1 = 0.95
+DECORRELATION = 3
+LEAST_BLOCKS = 5
+LEAST_IN_MODE = 5
+"""Runs on either side of the valley, or tails are judged as if there were one mode: so few make no class either."""
 
 
 def tie_gap(sorted_values: FloatArray) -> float | None:
@@ -55,32 +76,50 @@ def _gaps(sorted_values: FloatArray) -> FloatArray:
     return real
 
 
-LEAST_RUNS = 10
-HEAD_SHARE = 4
-"""At most one run in four can be warm-up: longer, it is the program's life and not its start."""
-MOST_HEAD = 40
-"""Nor are more runs than this: a level that lasts so long is the machine's drift."""
-HEAD_JUMP = 5.0
-"""How many robust SDs (1.4826 MAD) the first runs must stand off when only their size gives them away."""
-FEW_RUNS = 40
-"""With fewer, the first run is the extreme of all by luck too often: it must stand off three times as far."""
-MOST_LAG1 = 0.95
-DECORRELATION = 3
-LEAST_BLOCKS = 5
-
-
 def warm_up_length(values: ArrayLike, places: list[int] | None = None) -> int:
     """Count the runs at the start that are a transient: 0 unless they clearly differ from all that follows.
 
-    Two signs: the first few runs lie beyond every later run and far off, or the level shifts (`places`, if known)
-    at the start and never again. Of 100 runs whose first 10 take longer, by two SDs, the shift is found in 94 %.
+    Two signs: the first few runs lie beyond every later run and far off, or the levels between shifts (`places`, if
+    known) do so at the start. Of 100 runs whose first 10 take longer, by two SDs, the shift is found in 94 %.
     """
     x = finite(values)
     if x.size < LEAST_RUNS or x.min() == x.max():
         return 0
-    found = shifts(x) if places is None else places
-    settled = found[-1] if found and found[-1] <= min(x.size // HEAD_SHARE, MOST_HEAD) else 0
-    return max(_head_apart(x), settled)
+    return max(_head_apart(x), _settled(x, shifts(x) if places is None else places))
+
+
+def _settled(x: FloatArray, places: list[int]) -> int:
+    """Longest start whose levels lie on one side of all later ones, far off beside what these differ by."""
+    if not places:
+        return 0
+    levels = np.array([np.median(part) for part in np.split(x, places)])
+    longest = 0
+    for count, place in enumerate(places, 1):
+        if place > x.size // HEAD_SHARE:
+            break
+        head, rest = levels[:count], levels[count:]
+        apart = max(head.min() - rest.max(), rest.min() - head.max())
+        short = place <= max(LONG_HEAD, x.size // LONG_SHARE)
+        if apart > SETTLED * np.ptp(rest) and (short or _comes_nearer(x[:place], falls=head[0] > rest[0])):
+            longest = place
+    return longest
+
+
+def _comes_nearer(head: FloatArray, falls: bool) -> bool:
+    """Tell whether the runs of a start go on towards what follows; a mere level does not."""
+    ranks, order = ranks_of(head), np.arange(head.size) - (head.size - 1) / 2
+    r = float(ranks @ order / math.sqrt((ranks @ ranks) * (order @ order))) if ranks.any() else 0.0
+    return (-r if falls else r) * math.sqrt(head.size - 1) > NEARER
+
+
+def drift_share(x: FloatArray, places: list[int]) -> float:
+    """Mean absolute deviation of the level that each run belongs to, over that of the runs; both from the median."""
+    if not places:
+        return 0.0
+    parts = np.split(x, places)
+    levels = np.repeat([np.median(part) for part in parts], [part.size for part in parts])
+    of_levels, of_runs = (float(np.abs(one - np.median(one)).mean()) for one in (levels, x))
+    return of_levels / of_runs
 
 
 def lag1(values: ArrayLike) -> float | None:
@@ -118,10 +157,6 @@ def _head_apart(x: FloatArray) -> int:
     return longest
 
 
-LEAST_IN_MODE = 5
-"""Runs on either side of the valley, or tails are judged as if there were one mode: so few make no class either."""
-
-
 class Mode(FiniteResult):
     """One hump: the runs between two valleys."""
 
@@ -149,12 +184,12 @@ class DistributionShape(FiniteResult):
     """Share of the same runs above their p75 by more than 1.5 interquartile ranges; 0.0035 for a normal law."""
     left_weight: float
     """Likewise below p25, of the runs of the lowest mode."""
-    outliers: tails.Outliers
+    outliers: distribution.Outliers
     """Runs beyond what the law of the bulk would reach: named, and left where they are."""
     ordered: bool
     """The order given is that of the runs; False: nothing below about order was looked at."""
     drift: bool
-    """The level shifts with the order of the runs, after warm-up."""
+    """The level shifts with the order of the runs, after warm-up, and that makes a share of the spread."""
     warm_up: int
     """Runs at the start that are a transient: the index of the first steady run."""
     change_points: tuple[ChangePoint, ...]
@@ -190,23 +225,23 @@ def describe(values: ArrayLike, ordered: bool = True) -> DistributionShape:
     coarse = step is not None and step >= float(ascending.std(ddof=1))
     gap = None if all_equal else tie_gap(ascending)
     smooth = ascending if gap is None else untied(ascending, gap)
-    cuts = [] if all_equal or coarse else mixture.valleys(smooth, gap or 0.0)
+    cuts = [] if all_equal or coarse else distribution.valleys(smooth, gap or 0.0)
     lowest, highest = _outer(smooth, cuts)
-    found = tails.outliers(steady, smooth, sorted(cuts))
+    found = distribution.outliers(steady, smooth, sorted(cuts))
     return DistributionShape(
         n=steady.size,
         modes=_modes(ascending, sorted(cuts)),
         valley=cuts[0] if cuts else None,
         valleys=tuple(sorted(cuts)),
-        right_tail=tails.heavy(highest),
-        left_tail=tails.heavy(-lowest[::-1]),
-        right_weight=tails.weight(highest),
-        left_weight=tails.weight(-lowest[::-1]),
+        right_tail=distribution.heavy(highest),
+        left_tail=distribution.heavy(-lowest[::-1]),
+        right_weight=distribution.weight(highest),
+        left_weight=distribution.weight(-lowest[::-1]),
         outliers=found.model_copy(update={"places": tuple(int(where[warm_up + place]) for place in found.places)}),
         ordered=ordered,
-        drift=any(place > warm_up for place in places),
+        drift=drift_share(steady, [place - warm_up for place in places if place > warm_up]) >= DRIFT_SHARE,
         warm_up=warm_up,
-        change_points=_in_given_order(change_points(x, places), where),
+        change_points=tuple(one.model_copy(update={"run": int(where[one.run])}) for one in change_points(x, places)),
         shifts=len(places),
         lag1=lag1(steady) if ordered else None,
         effective_runs=steady.size / inflation(steady).mean if ordered else None,
@@ -230,7 +265,3 @@ def _outer(x: FloatArray, cuts: list[float]) -> tuple[FloatArray, FloatArray]:
         return x, x
     parts = np.split(x, np.searchsorted(x, sorted(cuts)))
     return parts[0], parts[-1]
-
-
-def _in_given_order(found: tuple[ChangePoint, ...], where: IntArray) -> tuple[ChangePoint, ...]:
-    return tuple(point.model_copy(update={"run": int(where[point.run])}) for point in found)

@@ -13,7 +13,20 @@ from ....knowledge.errors import VgoError
 from ..ratio_test import FEWEST, contributions, ratio_test, side
 from ..spread import kurtosis
 from ..values import FiniteResult, FloatArray, finite
-from .law import Kind, Law, law
+from .recorded_law import Kind, Law, law
+
+MOST_RUNS = 5000
+"""Of an arm: more are not simulated."""
+FIRST_EXPERIMENTS = 60
+"""To find the region; points in it get the full number."""
+STEP = 1.6
+REFINED = 3
+"""Points in the region."""
+Z = 1.96
+EXPERIMENTS, EXCHANGES = 60, 160
+"""A point: they leave some 10 % of the number open, and a hundred recorded runs more than that."""
+LEAST, MOST = 30, 400
+FALL: tuple[Kind, ...] = ("scale", "tail")
 
 
 @dataclass(frozen=True)
@@ -41,16 +54,6 @@ class PowerRequest:
             raise VgoError(f"--power {self.power:g} must lie above --alpha and at most at 0.99; choose 0.8.")
         if self.seed < 0:
             raise VgoError(f"--seed {self.seed} is below 0; choose any number from 0.")
-
-
-MOST_RUNS = 5000
-"""Of an arm: more are not simulated."""
-FIRST_EXPERIMENTS = 60
-"""To find the region; points in it get the full number."""
-STEP = 1.6
-REFINED = 3
-"""Points in the region."""
-Z = 1.96
 
 
 class PowerPoint(FiniteResult):
@@ -197,12 +200,6 @@ def _point(runs: int, hits: int, experiments: int) -> PowerPoint:
     low = float(betaincinv(hits, experiments - hits + 1, 0.025)) if hits else 0.0
     high = float(betaincinv(hits + 1, experiments - hits, 0.975)) if hits < experiments else 1.0
     return PowerPoint(runs=runs, experiments=experiments, power=hits / experiments, low=low, high=high)
-
-
-EXPERIMENTS, EXCHANGES = 60, 160
-"""A point: they leave some 10 % of the number open, and a hundred recorded runs more than that."""
-LEAST, MOST = 30, 400
-FALL: tuple[Kind, ...] = ("scale", "tail")
 
 
 def pairs_needed(values: ArrayLike, ratio: float = 0.66) -> int:

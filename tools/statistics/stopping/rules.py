@@ -1,6 +1,6 @@
 """The stopping rules: one list, from which choices, help and settings are made; light, for every `--help` loads it.
 
-What a rule decides is a function of `rule`, by its name.
+What a rule decides is a function of `decisions`, by its name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from .rule import OutcomesSoFar, Stopping
+    from .decisions import OutcomesSoFar, Stopping
 
 
 class StoppingRule(NamedTuple):
@@ -31,7 +31,7 @@ class StoppingRule(NamedTuple):
     @property
     def decide(self) -> Callable[[OutcomesSoFar, float], Stopping]:
         """Pure: the same runs and target give the same answer. Imports numpy and scipy."""
-        decisions = import_module(".rule", __package__)
+        decisions = import_module(".decisions", __package__)
         return cast("Callable[[OutcomesSoFar, float], Stopping]", getattr(decisions, self.name.replace("-", "_")))
 
 

@@ -17,6 +17,12 @@ from .model import SurfaceEstimator, SurfaceModel, Untuned
 
 MOST_SEEN = 1000
 """Points that one tree of the boosting sees: half of the points, and of many no more than these."""
+FOLDS = 5
+MOST_STACKED = 1000
+"""Points on which weights are chosen: of more, a random sample."""
+SUM_TO_ONE = 1e3
+LEAST_WEIGHT = 0.01
+HYBRID = "hybrid"
 
 
 def fit_boosting(x: FloatArray, y: FloatArray, seed: int = 1) -> SurfaceModel:
@@ -30,13 +36,6 @@ def fit_forest(x: FloatArray, y: FloatArray, seed: int = 1) -> SurfaceModel:
     """Average deep trees on bootstrap samples (Breiman, Machine Learning 45, 2001)."""
     forest: SurfaceModel = RandomForestRegressor(n_estimators=150, random_state=seed).fit(x, y)
     return forest
-
-
-FOLDS = 5
-MOST_STACKED = 1000
-"""Points on which weights are chosen: of more, a random sample."""
-SUM_TO_ONE = 1e3
-LEAST_WEIGHT = 0.01
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,6 @@ def stacked(unseen: FloatArray, y: FloatArray) -> list[float]:
     return [float(weight) for weight in weights / weights.sum()]
 
 
-HYBRID = "hybrid"
 SINGLE: Mapping[str, SurfaceEstimator] = {
     "shepard": Untuned(fit_shepard),
     "mars": Untuned(fit_mars),

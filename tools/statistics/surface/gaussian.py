@@ -23,6 +23,11 @@ ROUGHNESS = 2.5
 """Of the Matern kernel: twice differentiable."""
 FLOOR = 1e-9
 """Noise that keeps the matrix solvable, as a share of the variance."""
+WIDTH = 0.3
+"""Of the window in which errors are averaged, in SDs of the predicted values."""
+GRID = 50
+MOST_LEVELS = 64
+"""A dimension with more distinct values is left as it is: they are points drawn at random, and no levels."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,6 @@ def for_tuning(points: int, seed: int) -> IntArray:
     return sample(points, points if points <= TUNED_ON else OF_MANY, seed)
 
 
-WIDTH = 0.3
-"""Of the window in which errors are averaged, in SDs of the predicted values."""
-GRID = 50
-
-
 @dataclass(frozen=True)
 class UnevenRecipe:
     """What is chosen beforehand: the even process, the kernel without noise, and the noise at each size."""
@@ -159,10 +159,6 @@ def _noise(told: FloatArray, missed: FloatArray, level: float) -> tuple[FloatArr
     mean = float((missed**2).mean())
     noise: FloatArray = squared * (level / mean if mean > 0 else 1.0)
     return sizes, np.maximum(noise, 1e-3 * level)
-
-
-MOST_LEVELS = 64
-"""A dimension with more distinct values is left as it is: they are points drawn at random, and no levels."""
 
 
 @dataclass(frozen=True)

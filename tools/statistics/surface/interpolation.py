@@ -17,6 +17,10 @@ NEIGHBOURS = 60
 SMOOTHINGS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
 SHARPNESS = (0.25, 0.5, 1.0, 2.0)
 FOLDS = 5
+CHUNK = 2048
+"""Points in one piece of work, so that memory stays small."""
+SPARE = 8
+"""Neighbours looked up beyond those that are needed, so that equal distances are ordered by place."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,6 @@ def _error(x: FloatArray, y: FloatArray, smoothing: float) -> float:
 def _interpolant(x: FloatArray, y: FloatArray, smoothing: float) -> RBFInterpolator:
     near = NEIGHBOURS if len(y) > MOST_POINTS else None
     return RBFInterpolator(x, y, neighbors=near, smoothing=smoothing, kernel="linear", degree=0)
-
-
-CHUNK = 2048
-"""Points in one piece of work, so that memory stays small."""
-SPARE = 8
-"""Neighbours looked up beyond those that are needed, so that equal distances are ordered by place."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,14 @@ TOLERANCE = 1e-7
 """A candidate whose squared length falls below this share, once the basis is taken out, adds nothing."""
 TIE = 1e-9
 """Gains that differ by a smaller share are equal, and the first counts: the order of the points must not decide."""
+MOST_KNOTS = 50
+"""Knots of one variable: of more levels, evenly spaced quantiles."""
+MOST_TERMS = 61
+DEGREE = 3
+"""Variables in a product at most."""
+LEAST_GAIN = 1e-5
+"""A pair that explains less than this share of the spread ends the forward pass."""
+KNOT_COST = 3.0
 
 
 class Hinge(NamedTuple):
@@ -178,16 +186,6 @@ class Forward:
         for variable, one in enumerate(self.candidates):
             if variable not in used:
                 one.offer(place, value, self.basis)
-
-
-MOST_KNOTS = 50
-"""Knots of one variable: of more levels, evenly spaced quantiles."""
-MOST_TERMS = 61
-DEGREE = 3
-"""Variables in a product at most."""
-LEAST_GAIN = 1e-5
-"""A pair that explains less than this share of the spread ends the forward pass."""
-KNOT_COST = 3.0
 
 
 @dataclass(frozen=True)

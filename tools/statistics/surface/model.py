@@ -10,6 +10,10 @@ import numpy as np
 
 from ..values import FiniteResult, FloatArray, IntArray
 
+MOST_GROUPS = 10
+MANY = 2000
+"""Of more points only one group is predicted: a random tenth."""
+
 
 class SurfaceModel(Protocol):
     """A fitted surface."""
@@ -44,11 +48,6 @@ class Untuned:
     def fit(self, x: FloatArray, y: FloatArray) -> SurfaceModel:
         """Fit."""
         return self.how(x, y)
-
-
-MOST_GROUPS = 10
-MANY = 2000
-"""Of more points only one group is predicted: a random tenth."""
 
 
 class Errors(FiniteResult):

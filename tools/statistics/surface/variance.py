@@ -21,8 +21,14 @@ from statsmodels.tools.sm_exceptions import SingularMatrixWarning
 
 from ..values import FiniteResult, FloatArray, IntArray
 
-FEWEST = 3
+FEWEST_IN_CELL = 3
 """Runs of a cell that say something about its spread by deviations from a median."""
+LEAST_RESIDUAL = 5
+"""Degrees of freedom that must be left over; pairs that leave fewer are not tested."""
+HIGHER = ("higher interactions",)
+"""Term of what settings and pairs leave unexplained between the cells."""
+DRAWN = 1024
+"""Base points; a power of two."""
 
 
 class CellReplicates(NamedTuple):
@@ -63,10 +69,6 @@ def deviations(runs: FloatArray, relative: bool = False) -> FloatArray:
     return apart / mean
 
 
-LEAST_RESIDUAL = 5
-"""Degrees of freedom that must be left over; pairs that leave fewer are not tested."""
-
-
 class AnovaFactor(NamedTuple):
     """One setting: levels by number, or a quantity that is taken straight and squared."""
 
@@ -102,10 +104,6 @@ class Variance(FiniteResult):
     """Pairs for which too few cells are left over, or that these cells cannot tell from other terms."""
     runs: int | None = None
     """Replicated runs, whose scatter within cells is the residual; None: one value a cell."""
-
-
-HIGHER = ("higher interactions",)
-"""Term of what settings and pairs leave unexplained between the cells."""
 
 
 def analyse(factors: Sequence[AnovaFactor], y: FloatArray, replicated: CellReplicates | None = None) -> Variance | None:
@@ -224,10 +222,6 @@ def _sized(term: tuple[str, ...], df: int, squares: float, error: _Error) -> Ano
         eta2=squares / error.whole if error.whole else 0.0,
         omega2=max((squares - df * error.scale) / (error.whole + error.scale), 0.0) if error.whole else 0.0,
     )
-
-
-DRAWN = 1024
-"""Base points; a power of two."""
 
 
 class Share(FiniteResult):

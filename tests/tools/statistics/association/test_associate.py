@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.statistics.association.factors import Association, Columns, associate
-from vgo_agent.tools.statistics.ranks import auc, r_squared
-from vgo_agent.tools.statistics.values import BoolArray, FloatArray
+from vgo_agent.tools.statistics.values import BoolArray, FloatArray, auc, r_squared
 
 from ...conftest import Draws
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from vgo_agent.tools.statistics.association.clusters import Collinear, collinear
-from vgo_agent.tools.statistics.association.ranked import unit
-from vgo_agent.tools.statistics.ranks import auc, centred_ranks
-from vgo_agent.tools.statistics.values import FloatArray
+from vgo_agent.tools.statistics.association.columns import Collinear, collinear
+from vgo_agent.tools.statistics.association.permutation import unit
+from vgo_agent.tools.statistics.values import FloatArray, auc, centred_ranks
 
 
 def clusters(columns: FloatArray, **what) -> tuple[Collinear, ...]:

@@ -12,8 +12,7 @@ from vgo_agent.tools.statistics.association.factors import Association, associat
 from vgo_agent.tools.statistics.association.search import equivalent, grouped
 from vgo_agent.tools.statistics.labels.cut_p_value import cut_p_value
 from vgo_agent.tools.statistics.labels.cut_search import search_cut
-from vgo_agent.tools.statistics.ranks import ranks_of
-from vgo_agent.tools.statistics.values import FloatArray, IntArray
+from vgo_agent.tools.statistics.values import FloatArray, IntArray, ranks_of
 
 from ...conftest import Draws
 from ...levels import most

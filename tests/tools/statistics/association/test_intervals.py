@@ -8,7 +8,7 @@ import pytest
 from vgo_agent.tools.statistics.association.explaining import auc_interval
 from vgo_agent.tools.statistics.association.importance import importance
 from vgo_agent.tools.statistics.association.tree import balanced_accuracy, grown, guesses
-from vgo_agent.tools.statistics.ranks import auc
+from vgo_agent.tools.statistics.values import auc
 
 from ...conftest import Draws
 

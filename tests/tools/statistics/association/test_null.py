@@ -92,16 +92,22 @@ def test_a_rate_beside_an_amount_of_the_same_thing_is_no_pair(throughput: bool) 
 def test_the_order_of_independent_runs_is_no_drift(draws: Draws) -> None:
     rng = np.random.default_rng(6)
     table = Columns(("a", "b"), rng.normal(size=(60, 2)))
-    p_values = [
-        drift_of(table, rng.random(60) < 0.4, np.ones(60), 300, seed).p_value for seed in range(draws(FEW, MANY))
-    ]
+    p_values = []
+    for seed in range(draws(FEW, MANY)):
+        outcome = rng.random(60)
+        p_values.append(drift_of(table, outcome < 0.4, np.ones(60), outcome, 300, seed).p_value)
     assert sum(p <= 0.05 for p in p_values) <= most(len(p_values), 0.05)
 
 
 def test_a_drift_and_a_warm_up_go_with_the_order() -> None:
     rng = np.random.default_rng(7)
     table = Columns(("a", "b"), rng.normal(size=(100, 2)))
-    drift = drift_of(table, np.linspace(-2, 2, 100) + rng.normal(size=100) > 0, np.ones(100))
+    outcome: FloatArray = np.linspace(-2, 2, 100) + rng.normal(size=100)
+    drift = drift_of(table, outcome > 0, np.ones(100), outcome)
     assert drift.auc > 0.8 and drift.p_value < 0.005 and drift.importance > 0.1 and drift.stability > 0.9
-    warm_up = drift_of(table, np.arange(100) < 12, np.ones(100))
+    first: FloatArray = np.zeros(100)
+    first[:12] = 1
+    warm_up = drift_of(table, first > 0, np.ones(100), first)
     assert warm_up.auc < 0.1 and warm_up.p_value <= 0.02, "a spell that long could lie elsewhere"
+    plain: FloatArray = np.linspace(1, 2, 60)
+    assert drift_of(Columns(("a",), rng.normal(size=(60, 1))), plain > 1.5, np.ones(60), plain).p_value < 0.001

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.fleet.levels import drained, levels, pooled
-from vgo_agent.tools.statistics.fleet.odd import odd
+from vgo_agent.tools.statistics.fleet.levels import drained, levels, odd, pooled
 from vgo_agent.tools.statistics.fleet.shares import between, differs, medians, shares
 
 from ...conftest import Draws

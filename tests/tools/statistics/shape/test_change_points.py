@@ -78,6 +78,21 @@ def test_a_small_shift_of_very_many_runs_is_not_worth_a_word() -> None:
     assert shifts(rng.normal(size=100_000) + 2.0 * late) == [50_000]
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda rng: 0.01 * rng.normal(size=500) + 0.015 * (np.arange(500) > 250) + 9 * (rng.random(500) < 0.05),
+        lambda rng: rng.normal(size=8000) + 6 * (np.arange(8000) // 40 == 100),
+    ],
+    ids=["beside rare runs far out", "forty of eight thousand"],
+)
+def test_a_shift_that_is_sure_and_makes_no_spread_is_no_drift(law: Law) -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(5):
+        shape = describe(law(rng))
+        assert shape.shifts and not shape.drift
+
+
 def test_a_missing_run_keeps_its_place_in_the_count() -> None:
     rng = np.random.default_rng(7)
     runs = rng.normal(size=100) + 6 * (np.arange(100) >= 50)

@@ -208,3 +208,27 @@ def test_a_few_wild_runs_do_not_hide_two_modes() -> None:
 def test_a_level_that_lasts_a_hundred_runs_is_no_warm_up() -> None:
     rng = np.random.default_rng(4)
     assert warm_up_length(np.concatenate([rng.normal(12, 0.5, 110), rng.normal(10, 0.5, 390)])) == 0
+
+
+@pytest.mark.parametrize(("runs", "slow", "lasts"), [(600, 50, 30), (1000, 60, 50), (3000, 150, 100)])
+def test_a_start_that_settles_over_more_than_forty_runs_is_warm_up(runs: int, slow: int, lasts: int) -> None:
+    """The start decays by a factor e in `slow` runs; a level of that length, without decay, is drift."""
+    rng = np.random.default_rng(5)
+    found = [describe(3 * np.exp(-np.arange(runs) / slow) + rng.normal(size=runs)) for _ in range(20)]
+    assert np.mean([shape.warm_up > lasts for shape in found]) >= 0.9
+    assert np.mean([shape.drift for shape in found]) <= 0.1
+    level = [describe(3.0 * (np.arange(runs) < runs // 5) + rng.normal(size=runs)) for _ in range(20)]
+    assert np.mean([shape.drift and shape.warm_up == 0 for shape in level]) >= 0.9
+
+
+def test_a_level_at_the_start_is_warm_up_up_to_a_tenth_of_the_runs() -> None:
+    rng = np.random.default_rng(6)
+    first = [warm_up_length(3.0 * (np.arange(1000) < 90) + rng.normal(size=1000)) for _ in range(10)]
+    assert np.abs(np.array(first) - 90).max() <= 4
+
+
+def test_a_later_shift_hides_no_warm_up() -> None:
+    rng = np.random.default_rng(7)
+    run = np.arange(600)
+    found = [describe(6.0 * (run < 30) + 1.5 * (run > 400) + rng.normal(size=600)) for _ in range(10)]
+    assert all(abs(shape.warm_up - 30) <= 2 and shape.drift for shape in found)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.claim import Arms, Claim, claim
-from vgo_agent.tools.statistics.stopping.law import Kind, law, least_squares_cut
 from vgo_agent.tools.statistics.stopping.power import PowerRequest, pairs_needed, simulated_power
+from vgo_agent.tools.statistics.stopping.recorded_law import Kind, law, least_squares_cut
 from vgo_agent.tools.statistics.values import FloatArray
 
 from ...conftest import Draws

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from vgo_agent.tools.statistics.stopping import rule
-from vgo_agent.tools.statistics.stopping.rule import OutcomesSoFar
+from vgo_agent.tools.statistics.stopping import decisions
+from vgo_agent.tools.statistics.stopping.decisions import OutcomesSoFar
 from vgo_agent.tools.statistics.stopping.rules import RULES, looks
 from vgo_agent.tools.statistics.values import FloatArray
 
@@ -38,8 +38,8 @@ def normal(n: int, seed: int = 1) -> FloatArray:
 
 
 def test_each_rule_is_a_function_and_each_function_of_its_kind_is_a_rule() -> None:
-    kind = list(signature(rule.count).parameters)
-    found = {name for name, one in getmembers(rule, isfunction) if list(signature(one).parameters) == kind}
+    kind = list(signature(decisions.count).parameters)
+    found = {name for name, one in getmembers(decisions, isfunction) if list(signature(one).parameters) == kind}
     assert {name.replace("_", "-") for name in found} == set(RULES)
     assert all(callable(one.decide) for one in RULES.values())
 

@@ -11,7 +11,7 @@ from vgo_agent.tools.statistics.surface.catalogue import HYBRID, MODELS, SINGLE,
 from vgo_agent.tools.statistics.surface.model import errors, groups, unseen
 from vgo_agent.tools.statistics.surface.variance import shares
 from vgo_agent.tools.statistics.values import FloatArray
-from vgo_agent.tools.surface.best import pareto_front
+from vgo_agent.tools.surface.predict import pareto_front
 
 LIGHT = HybridRecipe({name: SINGLE[name] for name in ("shepard", "mars", "gaussian")})
 

@@ -1,1 +1,0 @@
-"""Taking away a run that was made before; no screen."""
