@@ -204,10 +204,29 @@ def test_huge_pages_are_cleared_in_as_few_faults(tmp_path: Path) -> None:
     assert huge.ru_stime > small.ru_stime
 
 
-def test_the_collector_looks_at_nothing_that_is_frozen(tmp_path: Path) -> None:
-    argv = ready("collector-phase", tmp_path)
-    drawn = [launch(*argv).time_ms for _ in range(12)]
-    assert max(drawn) > 1.5 * min(launch(*argv, "frozen").time_ms for _ in range(3))
+@pytest.mark.parametrize(
+    ("drawn", "words", "all_there_are"),
+    [(0.39, [], True), (0.41, [], False), (0.01, [], True), (0.01, ["frozen"], False)],
+)
+def test_the_collector_looks_at_all_there_are_in_two_runs_of_five_and_at_nothing_frozen(
+    drawn: float, words: list[str], all_there_are: bool
+) -> None:
+    program = (
+        "import gc, interpreter, sys\n"
+        "looked_at = []\n"
+        "def look(phase, info):\n"
+        "    looked_at.append(sum(len(gc.get_objects(age)) for age in range(info['generation'] + 1)))\n"
+        "def timed(work, clock):\n"
+        "    gc.callbacks.append(look)\n"
+        "    work()\n"
+        "interpreter.print_time = timed\n"
+        "interpreter.drawn = lambda least, most: int(float(sys.argv.pop(1)) * most)\n"
+        "interpreter.collector_phase()\n"
+        "print(max(looked_at) > interpreter.HEAP)\n"
+    )
+    argv = [sys.executable, "-c", program, str(drawn), *words]
+    done = subprocess.run(argv, cwd=PROGRAMS, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{all_there_are}\n"
 
 
 def test_a_silent_signal_takes_longer_or_as_long(tmp_path: Path) -> None:
