@@ -31,10 +31,11 @@ Direction = Literal["less", "more", "equivalent", "undecided"]
 Design = Literal["randomised", "before and after", "recorded"]
 MARGIN = 0.66
 """A ratio of spreads between this and its reciprocal does not matter: the VGO paper's mitigations reach it."""
+PRICE = 1.05
+"""A ratio of means between this and its reciprocal does not matter."""
 WORDS: Mapping[Measure, str] = {
     "spread": "mean absolute deviation from the median",
     "sd": "SD",
-    "relative spread": "mean absolute deviation over the median",
     "cv": "CV",
     "mean": "mean",
 }
@@ -72,10 +73,10 @@ class Claim(FiniteResult):
         """Every exchange gives the same: that decides, and says nothing of what a finer clock would show."""
         return self.ratio is not None and self.high is not None and self.high - self.low <= WIDTHLESS * self.high
 
-    @property
-    def refuted(self) -> bool:
-        """The fall that matters is excluded, and a smaller one is not shown."""
-        return self.low > self.margin and self.direction != "less"
+    def excludes(self, helps: Literal["less", "more"] = "less") -> bool:
+        """A change that matters in this direction is excluded, and a smaller one is not shown."""
+        beyond = self.low > self.margin if helps == "less" else self.high is not None and self.high < 1 / self.margin
+        return beyond and self.direction != helps
 
     @property
     def fell(self) -> bool:
@@ -121,7 +122,7 @@ class Arms:
 
 
 def claims(
-    arms: Mapping[str, Arms], measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0, margin: float = MARGIN
+    arms: Mapping[str, Arms], measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0
 ) -> dict[str, Claim | TooFew]:
     """Make one claim for each pair of arms; the chance that any of them is wrong is at most alpha (Holm 1979).
 
@@ -134,16 +135,19 @@ def claims(
     return {
         name: one
         if isinstance(one, TooFew)
-        else one.claim(measure, 1 - alphas[name] * arms[name].left, margin, arms[name].design)
+        else one.claim(measure, 1 - alphas[name] * arms[name].left, arms[name].design)
         for name, one in tested.items()
     }
 
 
-def claim(
-    arms: Arms, measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0, margin: float = MARGIN
-) -> Claim | TooFew:
+def claim(arms: Arms, measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0) -> Claim | TooFew:
     """Make a claim that is alone in its family."""
-    return claims({"": arms}, measure, alpha=alpha, seed=seed, margin=margin)[""]
+    return claims({"": arms}, measure, alpha=alpha, seed=seed)[""]
+
+
+def margin_of(measure: Measure) -> float:
+    """Give the ratio of a measure from which on, down to 0, a fall matters."""
+    return 1 / PRICE if measure == "mean" else MARGIN
 
 
 class _Tested(NamedTuple):
@@ -152,7 +156,7 @@ class _Tested(NamedTuple):
     units: tuple[int, int]
     runs: int
 
-    def claim(self, measure: Measure, level: float, margin: float, design: Design) -> Claim:
+    def claim(self, measure: Measure, level: float, design: Design) -> Claim:
         power = 0.5 if measure in SQUARED else 1.0
         low, high = self.test.interval(level)
         return Claim(
@@ -164,7 +168,7 @@ class _Tested(NamedTuple):
             p_value=self.test.p_value(),
             units=self.units,
             design=design,
-            margin=margin,
+            margin=margin_of(measure),
             runs=self.runs,
         )
 
@@ -247,7 +251,7 @@ def sentence(claim: Claim, names: Names) -> str:
     """Say what the interval says, and quote it."""
     numbers = f"ratio of the {WORDS[claim.measure]} {interval(claim)}, {100 * claim.level:.4g} %"
     if claim.direction == "equivalent":
-        bounds = f"between {claim.margin:.2g} and {1 / claim.margin:.2g}"
+        bounds = f"between {claim.margin:.2f} and {1 / claim.margin:.2f}"
         return f"There is {word('equivalent')} between {names.other} and {names.baseline}: {numbers}, {bounds}."
     if claim.direction == "undecided":
         either = " or ".join(word(one, claim.measure, names.lower_is_better) for one in ("less", "more"))
@@ -278,9 +282,9 @@ def word(direction: Direction, measure: Measure = "spread", lower_is_better: boo
     return "faster" if (direction == "less") == lower_is_better else "slower"
 
 
-def in_a_word(claim: Claim | TooFew) -> str:
-    """Say what a claim of a spread comes to, for a table."""
-    return "cannot be told" if isinstance(claim, TooFew) else word(claim.direction)
+def in_a_word(claim: Claim | TooFew, lower_is_better: bool = True) -> str:
+    """Say what a claim comes to, for a table."""
+    return "cannot be told" if isinstance(claim, TooFew) else word(claim.direction, claim.measure, lower_is_better)
 
 
 def interval(claim: Claim | TooFew) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from .claim import MARGIN, Arms, Claim, Direction, TooFew, claims, interval, ratio_of
+from .claim import Arms, Claim, Direction, TooFew, claims, interval, margin_of, ratio_of
 from .run_table import PairedOutcomes
 from .statistics.comparison.bootstrap import BootstrapRatio
 from .statistics.comparison.description import Description, describe_arms
@@ -44,7 +44,7 @@ class Comparison(FiniteResult):
     @property
     def refuted(self) -> bool:
         """A fall of the spread that matters is excluded."""
-        return isinstance(self.spread, Claim) and self.spread.refuted
+        return isinstance(self.spread, Claim) and self.spread.excludes()
 
     def shown(self, measure: Measure) -> str:
         """Write a ratio, with the interval of its claim where there is one."""
@@ -120,7 +120,7 @@ class Stratified(FiniteResult):
 
 
 def stratified(
-    arms: Mapping[str, Arms], measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0, margin: float = MARGIN
+    arms: Mapping[str, Arms], measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0
 ) -> Stratified:
     """Make the claim of each cell, and the one of all: the geometric mean of their ratios, each cell counting alike.
 
@@ -129,13 +129,13 @@ def stratified(
     1,000 times on normal log ratios: 6, 10 and 20 cells are covered in .971, .944 and .945, by the percentiles of the
     usual bootstrap, with repetition, in .872, .896 and .926. A cell whose ratio is 0 or has no end counts in no mean.
     """
-    cells = claims(arms, measure, alpha=alpha, seed=seed, margin=margin)
+    cells = claims(arms, measure, alpha=alpha, seed=seed)
     ratios = [one.ratio for one in cells.values() if isinstance(one, Claim) and one.ratio]
     beside: dict[str, Claim | TooFew] = {}
     for other in BESIDE:
         found = [ratio for one in arms.values() if (ratio := ratio_of(one, other))]
-        beside[other] = combined(np.array(found), other, alpha, seed, margin)
-    together = combined(np.array(ratios), measure, alpha, seed, margin)
+        beside[other] = combined(np.array(found), other, alpha, seed)
+    together = combined(np.array(ratios), measure, alpha, seed)
     return Stratified(cells=cells, together=together, beside=beside)
 
 
@@ -144,7 +144,7 @@ def fewest_cells(alpha: float) -> int:
     return math.ceil(math.log2(2 / alpha))
 
 
-def combined(ratios: FloatArray, measure: Measure, alpha: float, seed: int, margin: float) -> Claim | TooFew:
+def combined(ratios: FloatArray, measure: Measure, alpha: float, seed: int) -> Claim | TooFew:
     """Make the claim of the geometric mean of the ratios of cells, shape (cells,), all above 0."""
     units, fewest = (ratios.size, ratios.size), fewest_cells(alpha)
     if ratios.size < fewest:
@@ -161,7 +161,7 @@ def combined(ratios: FloatArray, measure: Measure, alpha: float, seed: int, marg
         p_value=test.p_value(),
         units=units,
         design="recorded",
-        margin=margin,
+        margin=margin_of(measure),
     )
 
 

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from ..knowledge.shape import Frozen
 from .claim import Arms, Claim, TooFew, claim
+from .comparison import below
 from .execution.capture import SAID
 from .experiment.schedules import LayerSet
 from .failures import failed_arms, shown_by
@@ -143,9 +144,9 @@ def gap_of(outcome: ArrayLike, lower_is_better: bool = True) -> float:
 
 
 def _too_much(mean: Claim | TooFew, spread: Claim | TooFew, bare: float, gap: float) -> str:
-    if isinstance(mean, Claim) and bare * max(mean.low - 1, 1 - (mean.high or 1), 0.0) > gap:
+    if isinstance(mean, Claim) and bare * max(mean.low - 1, 1 - (1.0 if mean.high is None else mean.high), 0.0) > gap:
         return f"it shifts the mean by {shift(mean)}, which is more than slow and fast runs differ"
-    beyond = isinstance(spread, Claim) and (spread.low > MOST_SPREAD or (spread.high or 1) < 1 / MOST_SPREAD)
+    beyond = below(spread, 1 / MOST_SPREAD) or isinstance(spread, Claim) and spread.low > MOST_SPREAD
     return f"it shifts the spread by {shift(spread)}, so that it is no longer the program's" if beyond else ""
 
 

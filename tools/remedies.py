@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from ..knowledge.loader import Knowledge
 from .case import Case, changes_system
-from .claim import Claim, TooFew
+from .claim import PRICE, Claim, TooFew, interval
 from .comparison import direction
 from .findings import CallResult, Findings
 from .record import Record
@@ -16,13 +16,11 @@ from .verdict import Confirmed, NotTried, Observed, Refuted, Remedy, TriedRemedy
 
 DENIED = "not approved"
 """How the error of a call begins that nobody approved."""
-COSTLY = 1.05
-"""A mean so many times worse than the baseline's is a price."""
 
 
 def costly(mean: float, lower_is_better: bool) -> bool:
     """Tell whether a ratio of means is a price: more than 5 % worse."""
-    return mean > COSTLY if lower_is_better else mean < 1 / COSTLY
+    return mean > PRICE if lower_is_better else mean < 1 / PRICE
 
 
 def remedy(case: Case) -> Remedy:
@@ -45,9 +43,14 @@ def _decides(compared: CallResult[CompareResult], case: Case) -> Claim | TooFew:
     return case.findings.confirmations.get(str(compared.call.arguments["call"]), found.spread)
 
 
+def _helps(case: Case) -> Literal["less", "more"]:
+    """What of the measure that decides would help."""
+    of_mean = case.plan.search is not None and case.plan.search.minimise == "mean"
+    return "more" if of_mean and not case.subject.lower_is_better else "less"
+
+
 def _shows(claim: Claim | TooFew, case: Case) -> bool:
-    less_is_better = case.subject.lower_is_better or not (isinstance(claim, Claim) and claim.measure == "mean")
-    return direction(claim) == ("less" if less_is_better else "more")
+    return direction(claim) == _helps(case)
 
 
 def _confirmed(case: Case) -> Confirmed | None:
@@ -110,9 +113,14 @@ def _unproved(case: Case) -> Remedy:
 
 
 def _leaves_open(trial: TriedRemedy) -> bool:
-    """A fall that matters is neither shown by two batches nor excluded."""
-    refuted = isinstance(trial.claim, Claim) and trial.claim.refuted
-    return trial.less or trial.claim is not None and direction(trial.claim) == "undecided" and not refuted
+    """A help that matters is neither shown by two batches nor excluded."""
+    if trial.less or trial.claim is None:
+        return trial.less
+    return (
+        isinstance(trial.claim, TooFew)
+        or trial.claim.direction == "undecided"
+        and not trial.claim.excludes(trial.helps)
+    )
 
 
 def _cut_short(case: Case) -> bool:
@@ -132,16 +140,38 @@ def _trials(case: Case) -> Iterator[TriedRemedy]:
         claims = [_decides(one, case) for one in compared if one.result.mitigation == key]
         less = any(_shows(claim, case) for claim in claims)
         last = claims[-1] if claims else None
-        yield TriedRemedy(mitigation=key, values=values, claim=last, less=less, refuted_by=harm.get(key, ""))
-    if found.screened and not compared and (none := _no_level(found.screened)):
-        yield TriedRemedy(mitigation=case.plan.mitigation, refuted_by=none)
+        yield TriedRemedy(
+            mitigation=key, values=values, claim=last, less=less, helps=_helps(case), refuted_by=harm.get(key, "")
+        )
+    if found.screened and not compared and found.screened.best is None:
+        yield from _screened(found.screened, case)
 
 
-def _no_level(screened: ScreenResult) -> str:
-    """Say that all levels were run and none is better; empty where one is, or none could be run."""
-    if screened.best is not None or all(level.summary is None for level in screened.levels):
-        return ""
-    return f"has no level of {screened.parameter} that is better by more than luck ({screened.rounds} rounds)"
+def _screened(screened: ScreenResult, case: Case) -> Iterator[TriedRemedy]:
+    """Give the level, of those that were run to the end, that leaves a help open, or comes nearest to one.
+
+    Where a help that matters is excluded for each of them at alpha, it is for all (an intersection-union test).
+    """
+    ran = [level for level in screened.levels if level.claim is not None and level.summary is not None]
+    trials = [
+        TriedRemedy(
+            mitigation=case.plan.mitigation,
+            values={**case.plan.values, screened.parameter: level.level},
+            claim=level.claim,
+            less=level.claim is not None and _shows(level.claim, case),
+            helps=_helps(case),
+        )
+        for level in [level for level in ran if not level.dropped] or ran
+    ]
+    nearest = min(trials, key=lambda one: not _leaves_open(one), default=None)
+    if nearest is None:
+        return
+    if _leaves_open(nearest) or len(ran) == 1 or not isinstance(nearest.claim, Claim):
+        yield nearest
+        return
+    which = f"the nearest, {nearest.values[screened.parameter]}, has the {nearest.claim.measure} ratio"
+    none = f"has no level of {screened.parameter} that helps ({which} {interval(nearest.claim)})"
+    yield nearest.model_copy(update={"values": dict(case.plan.values), "refuted_by": none})
 
 
 def _waiting(case: Case) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from ..knowledge.loader import Knowledge
 from .case import Case
-from .claim import MARGIN, Claim, TooFew
+from .claim import Claim, TooFew, margin_of
 from .distortion import Distortion
 from .findings import Findings
 from .record import Record, ToolError
@@ -189,5 +189,5 @@ def drawn_claim(measure: Measure, log: float, error: float, pairs: int, alpha: f
         p_value=math.erfc(abs(log / error) / math.sqrt(2)),
         units=(pairs, pairs),
         design="randomised",
-        margin=MARGIN,
+        margin=margin_of(measure),
     )

@@ -135,6 +135,8 @@ class TriedRemedy(Frozen):
     """Of its last batch, in the family of all that confirm; None: it was not compared."""
     less: bool = False
     """One batch claims what was asked for, and no other confirms it."""
+    helps: Literal["less", "more"] = Field(default="less", exclude_if=lambda helps: helps == "less")
+    """What of the measure would help: more of a mean where a higher one is better."""
     refuted_by: str = ""
     """Clause: what refutes it beside the claim, such as that it breaks the program."""
 

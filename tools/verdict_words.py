@@ -185,19 +185,24 @@ def _refuted(trials: Sequence[TriedRemedy]) -> str:
 
 def _does(trial: TriedRemedy) -> str:
     """Say what a mitigation that is refuted by its claim does."""
-    return f"makes it {in_a_word(trial.claim)}" if trial.claim and harms(trial) else "does not help"
+    if trial.claim is None or not harms(trial):
+        return "does not help"
+    return f"makes it {in_a_word(trial.claim, lower_is_better=trial.helps == 'less')}"
 
 
 def harms(trial: TriedRemedy) -> bool:
-    """Tell whether more of what was to fall is claimed."""
-    return isinstance(trial.claim, Claim) and trial.claim.measure != "mean" and trial.claim.direction == "more"
+    """Tell whether the opposite of what would help is claimed."""
+    opposite = "more" if trial.helps == "less" else "less"
+    return isinstance(trial.claim, Claim) and trial.claim.direction == opposite
 
 
 def _ratio(trial: TriedRemedy) -> str:
     claim = trial.claim
     match claim:
         case Claim():
-            excluded = f", {claim.margin:g} is excluded" if claim.direction == "undecided" and claim.refuted else ""
+            matters = claim.margin if trial.helps == "less" else 1 / claim.margin
+            open_ = claim.direction == "undecided" and claim.excludes(trial.helps)
+            excluded = f", {matters:.2f} is excluded" if open_ else ""
             return f" ({claim.measure} ratio {interval(claim)}{excluded})"
         case TooFew(why=why):
             return f" ({why})"

@@ -160,7 +160,7 @@ def _outcome(last: Batch) -> str:
     if last.compared is None:
         return "not compared"
     found = last.compared.comparison
-    return "not shown" if found.refuted else OUTCOMES[found.direction]
+    return "not shown" if found.direction == "undecided" and found.refuted else OUTCOMES[found.direction]
 
 
 def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
@@ -168,8 +168,9 @@ def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
     for call, applied in evidence.ended(ByHandResult):
         compared = [one for one in evidence.ended(CompareResult) if one.call.arguments.get("call") == call.call_id]
         found = compared[-1].result.comparison if compared else None
-        better = found is not None and found.direction == "less"
-        outcome = "by hand" if better else "by hand, not shown"
+        outcome = {"less": "by hand", "more": "by hand, worse"}.get(
+            found.direction if found else "", "by hand, not shown"
+        )
         calls = (call.call_id, *(one.call.call_id for one in compared))
         yield MitigationTrial(applied.mitigation, outcome, calls, found)
 

@@ -12,7 +12,7 @@ from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, Co
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ..render.text import blocks_text
 from .analysis import between
-from .numbers import ABSENT, number, p_cell, p_value, percent, quantity, ratio, statistic_name
+from .numbers import ABSENT, number, other_level, p_cell, p_value, percent, quantity, ratio, statistic_name
 
 Again = Callable[..., str]
 """Writes the command line that was given, with more options."""
@@ -156,7 +156,9 @@ def _row(one: BootstrapRatio, arm: ContrastedArm, unit: str) -> tuple[str, ...]:
         return percent(value) if one.statistic == "cv" else quantity(value, unit)
 
     claimed = next((claim for measure, claim in arm.claims.items() if measure == one.statistic), None)
-    shown = interval(claimed) if isinstance(claimed, Claim) else ratio(one.value, one.low, one.high)
+    shown = ratio(one.value, one.low, one.high)
+    if isinstance(claimed, Claim):
+        shown = f"{interval(claimed)}{other_level(claimed)}"
     return statistic_name(one.statistic), show(one.baseline), show(one.other), shown
 
 

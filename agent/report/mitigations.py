@@ -23,7 +23,7 @@ from ...tools.trial_results import ENOUGH, LevelResult, ScreenResult
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
 from . import ledger
 from .evidence import Evidence
-from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale, statistic_name
+from .numbers import ABSENT, number, other_level, p_value, percent, quantity, ratio, scale, statistic_name
 
 MOST_SUSPECTS = 6
 MOST_TRIES = 4
@@ -84,6 +84,8 @@ def _unproved(claim: Claim | TooFew) -> str:
         return ""
     if claim.fell:
         return "These are the numbers of what left the least spread; no second batch confirmed them."
+    if claim.ratio is not None and claim.ratio < 1:
+        return "Nothing tried left less spread by an amount that matters; these are the numbers of what came nearest."
     return "Nothing that was tried left less spread than the baseline; these are the numbers of what came nearest."
 
 
@@ -96,6 +98,7 @@ def _statistic(one: BootstrapRatio, found: Comparison, unit: str) -> tuple[str, 
     mean, known = found.described.ratio("mean").baseline, claimed(one, found) or one
     show = percent if one.statistic == "cv" else scale(unit, mean or 0.0).show
     ends = "" if known.low is None or known.high is None else f"{number(known.low, 3)} to {number(known.high, 3)}"
+    ends += other_level(known) if ends and isinstance(known, Claim) else ""
     return statistic_name(one.statistic), show(one.baseline), show(one.other), ratio(one.value), ends
 
 
@@ -153,7 +156,7 @@ def _level(level: LevelResult, best: bool, unit: str) -> tuple[str, ...]:
         percent(found.cv) if found and found.cv is not None else "",
         quantity(found.mean, unit) if found else "",
         quantity(found.p95, unit) if found else "",
-        interval(level.claim) if isinstance(level.claim, Claim) else "",
+        f"{interval(level.claim)}{other_level(level.claim)}" if isinstance(level.claim, Claim) else "",
         "best" if best else level.dropped,
     )
 
@@ -162,7 +165,8 @@ def tried(evidence: Evidence) -> Iterator[Section]:
     """Tell of every batch, in order."""
     if evidence.batches:
         proved = "Each had to be proved in force before it was measured, and was put back afterwards."
-        ratios = "Ratios are mitigated over baseline, with 95 % intervals."
+        level = percent(1 - evidence.run.limits.alpha)
+        ratios = f"Ratios are mitigated over baseline, with {level} intervals, wider where looks have a share of alpha."
         batches = (_batch(batch, evidence) for batch in evidence.batches)
         yield Section("Mitigations tried", (f"{proved} {ratios}", *batches))
 

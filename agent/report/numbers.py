@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...tools.claim import Claim
 from ...tools.statistics.spread import ArmSummary
 from ...tools.statistics.values import IntervalEstimate
 from ..terminal import ASCII_BARS, BARS, bar_line, bins
@@ -68,6 +69,11 @@ def level_text(level: str | float) -> str:
 def quantity(value: float | None, unit: str) -> str:
     """Write one value in its best unit."""
     return ABSENT if value is None else scale(unit, value).show(value)
+
+
+def other_level(claim: Claim) -> str:
+    """Say the level of an interval in a column of 95 % ones: ` (99.5 %)`; empty where that is its own."""
+    return "" if math.isclose(claim.level, 0.95) else f" ({100 * claim.level:.4g} %)"
 
 
 def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vgo_agent import evals
-from vgo_agent.tools.claim import Arms, Claim, Names, TooFew, claim, claims, ratio_of, sentence
+from vgo_agent.tools.claim import MARGIN, PRICE, Arms, Claim, Names, TooFew, claim, claims, ratio_of, sentence
 from vgo_agent.tools.statistics.ratio_test import EXCHANGES, FEWEST
 from vgo_agent.tools.statistics.values import LARGEST, number
 
 law = settings(derandomize=True, deadline=None)
-MEASURES = ("spread", "sd", "relative spread", "cv", "mean")
+MEASURES = ("spread", "sd", "cv", "mean")
 numbers = st.integers(1, 10_000).map(lambda n: n / 64)
 """Steps of a clock, so that ties and runs without any deviation occur, and doubling loses no digit."""
 sizes = st.integers(FEWEST, 30)
@@ -98,7 +98,7 @@ def test_scaling_one_arm_scales_the_ratio_and_its_ends(arms, measure, by):
     if isinstance(found, TooFew):
         assert isinstance(other, TooFew)
         return
-    times = 1.0 if measure in ("relative spread", "cv") else by
+    times = 1.0 if measure == "cv" else by
     assert isinstance(other, Claim)
     if found.ratio is None:  # a baseline that does not vary: any other one is without bound more
         assert other.ratio is None
@@ -277,19 +277,25 @@ def test_what_looks_have_spent_widens_the_interval_and_the_level_says_so(arms, m
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "direction", "refuted"),
+    ("low", "high", "direction", "fall", "rise"),
     [
-        (0.3, 0.6, "less", False),
-        (0.7, 0.9, "less", False),
-        (0.5, 1.2, "undecided", False),
-        (0.7, 1.2, "equivalent", True),
-        (0.7, None, "undecided", True),
-        (1.1, 1.3, "more", True),
+        (0.3, 0.6, "less", False, True),
+        (0.7, 0.9, "less", False, True),
+        (0.5, 1.2, "undecided", False, True),
+        (0.7, 1.2, "equivalent", True, True),
+        (0.7, None, "undecided", True, False),
+        (0.9, 1.6, "undecided", True, False),
+        (1.1, 1.3, "more", True, False),
     ],
 )
-def test_a_fall_that_matters_is_refuted_where_the_interval_leaves_it_out(low, high, direction, refuted):
+def test_a_change_that_matters_is_excluded_where_the_interval_leaves_it_out(low, high, direction, fall, rise):
     found = made(Arms(np.arange(20.0), np.arange(20.0) ** 1.1)).model_copy(update={"low": low, "high": high})
-    assert (found.direction, found.refuted) == (direction, refuted)
+    assert (found.direction, found.excludes("less"), found.excludes("more")) == (direction, fall, rise)
+
+
+def test_a_twentieth_of_a_mean_matters_and_a_third_of_a_spread():
+    arms = Arms(np.arange(20.0) + 1000, np.arange(20.0) + 1001)
+    assert (made(arms, "mean").margin, made(arms).margin) == (1 / PRICE, MARGIN)
 
 
 WORDS = re.compile(r"steadier|less steady|faster|(?<!i)slower|no difference", re.IGNORECASE)

@@ -40,7 +40,7 @@ def test_where_cells_differ_to_both_sides_alike_few_samples_claim_anything(count
     rng = np.random.default_rng(7)
     logs = np.array([getattr(rng, law)(size=count) for _ in range(400)])
     logs -= 0.5 * (law == "uniform")
-    found = [combined(np.exp(one), "spread", 0.05, 1, 0.66) for one in logs]
+    found = [combined(np.exp(one), "spread", 0.05, 1) for one in logs]
     wrong = sum(isinstance(one, Claim) and one.direction in ("less", "more") for one in found)
     assert 0.015 <= wrong / 400 <= 0.08  # .05, and three standard errors
 
@@ -57,9 +57,9 @@ def test_few_cells_are_not_taken_together_and_those_without_runs_are_told() -> N
 @pytest.mark.parametrize("alpha", [0.05, 0.025, 0.001])
 def test_as_many_cells_as_are_asked_for_can_claim_and_one_fewer_cannot(alpha: float) -> None:
     enough = fewest_cells(alpha)
-    found = combined(np.full(enough, 0.5), "spread", alpha, 1, 0.66)
+    found = combined(np.full(enough, 0.5), "spread", alpha, 1)
     assert isinstance(found, Claim) and found.direction == "less" and found.high is not None
-    assert isinstance(combined(np.full(enough - 1, 0.5), "spread", alpha, 1, 0.66), TooFew)
+    assert isinstance(combined(np.full(enough - 1, 0.5), "spread", alpha, 1), TooFew)
 
 
 def test_cells_that_claim_opposite_things_disagree() -> None:

@@ -41,6 +41,11 @@ class Fall(FiniteResult):
         """Write it with its interval: `29.1 [27, 31]`."""
         return f"{self.ms:.3g} [{self.interval.low:.3g}, {self.interval.high:.3g}]"
 
+    @property
+    def change(self) -> str:
+        """Write it as what is added: `+2.43 [1.1, 3.8]`, or `-29.1 [-31, -27]`."""
+        return f"{-self.ms:+.3g} [{-self.interval.high:.3g}, {-self.interval.low:.3g}]"
+
 
 class StateGain(FiniteResult):
     """A state of the runs' time in both arms."""
@@ -108,7 +113,7 @@ class LedgerGain(FiniteResult):
         """Say how runs differ in what a remedy acts on that gives no gain that is claimed; empty if not known."""
         told = [
             f"{one.baseline_ms:.3g} ms {state_words(one.state)} without it and {one.other_ms:.3g} with it"
-            f" (less: {one.mean.words})"
+            f" ({one.mean.change})"
             for one in self.states
             if one.meant
         ]

@@ -25,8 +25,8 @@ MOST_UNITS, LEAST_GROUPS = 400, 20
 """Of an arm that are exchanged one by one; of longer arms, random groups of equal size are, so many of the shorter."""
 CHUNK = 1_000_000
 """Units drawn at a time."""
-Measure = Literal["spread", "sd", "relative spread", "cv", "mean"]
-"""spread: mean absolute deviation from the median; relative spread: that over the median; cv: the SD over the mean.
+Measure = Literal["spread", "sd", "cv", "mean"]
+"""spread: mean absolute deviation from the median; cv: the SD over the mean.
 
 What is exchanged for an SD are squares of deviations from the median, so scaled that their mean is the variance: one
 outlier moves the mean, and by it all other runs of its arm, which are then no more to be exchanged. Two arms of one
@@ -160,10 +160,6 @@ def contributions(values: FloatArray, measure: Measure, hosts: IntArray | None =
         return values
     if measure == "spread":
         return np.abs(values - _centres(values, hosts, np.median))
-    if measure == "relative spread":
-        centre = _centres(values, hosts, np.median)
-        relative: FloatArray = np.abs(values - centre) / abs(float(np.median(values)))
-        return relative
     squares = (values - _centres(values, hosts, np.median)) ** 2
     if squares.any():
         squares *= _variance(values, hosts) / squares.mean()

@@ -67,6 +67,17 @@ def test_where_no_level_matters_none_is_claimed(answers, tmp_path):
     assert json.loads(out)["verdict"]["remedy"]["kind"] in {"refuted", "undecided"}
 
 
+@pytest.mark.parametrize(("spread", "kind"), [(105, "undecided"), (400, "refuted")])
+def test_a_level_is_refuted_only_where_its_claim_leaves_no_help_open(answers, tmp_path, spread, kind):
+    words = ("glibc_tcache", "--search", "blocks=1", *SMALL, "--pairs", "10", "-q")
+    code, out, err = answers(*words, "--json", "--", *program(tmp_path, OBEYS.replace("s=400", f"s={spread}")))
+    assert code == 0, err
+    remedy = json.loads(out)["verdict"]["remedy"]
+    assert remedy["kind"] == kind
+    (trial,) = remedy["undecided" if kind == "undecided" else "trials"]
+    assert trial["values"] == {"blocks": "1"} and (trial["claim"]["low"] > 0.66) == (kind == "refuted")
+
+
 def test_a_dry_run_shows_each_level_and_runs_nothing(answers, tmp_path):
     words = ("glibc_tcache", "--search", "blocks", "--dry-run", "--json", "--", "true")
     code, out, _ = answers(*words)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vgo_agent.agent.answers.of_runs import trials
 from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.render.text import markdown_page
 from vgo_agent.agent.report.diagnosis import document
@@ -72,6 +73,27 @@ def test_only_what_left_less_than_the_baseline_is_said_to_have_left_the_least(
     report = markdown_page(document(gather(run))).replace("\\", "")
     assert said in report and of_numbers in report
     assert ("the least spread" in report) == (scale < 1)
+
+
+def test_a_fall_that_does_not_matter_is_said_to_be_there(looked_up) -> None:
+    baseline = RNG(1).normal(0.3, 0.03, 200)
+    call = looked_up.apply("pin_to_cpu", 1, (baseline, 0.3 + 0.97 * RNG(4).permutation(baseline - 0.3)))
+    looked_up.call("compare", call=call)
+    evidence = gather(looked_up.finish())
+    assert evidence.telling is not None and evidence.telling.claim.direction == "equivalent"
+    report = markdown_page(document(evidence)).replace("\\", "")
+    assert "less spread by an amount that matters; these are the numbers of what came nearest" in report
+    assert "left less spread than the baseline" not in report
+
+
+def test_a_proved_harm_is_told_as_one_by_report_and_answers(looked_up) -> None:
+    baseline = RNG(1).normal(0.3, 0.003, 40)
+    call = looked_up.apply("pin_to_cpu", 1, (baseline, RNG(4).normal(0.3, 0.03, 40)))
+    looked_up.call("compare", call=call)
+    evidence = gather(looked_up.finish())
+    assert "makes it less steady" in headline(evidence.verdict)
+    (said,) = (fact.text for fact in trials(evidence) if fact.kind == "tried")
+    assert "the runs were less steady" in said
 
 
 def test_where_the_sd_tells_another_story_both_are_said(looked_up) -> None:
