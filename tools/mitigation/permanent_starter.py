@@ -31,6 +31,7 @@ _GOVERNORS = {"performance": "Performance", "powersave": "PowerSave", "ondemand"
 _IN_MEMORY = 'sh -c \'cp -a "$0"/. . && exec "$@"\' DIRECTORY'
 _NAMESPACED = ("net.", "kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue.")
 _OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
+NOT_INHERITED = "Give --cpus-per-task on the srun line too: since Slurm 22.05 a step does not inherit it from the job."
 
 
 def _before_others(spawn: Spawn) -> bool:
@@ -41,21 +42,29 @@ def _before_others(spawn: Spawn) -> bool:
 def slurm(target: PermanentTarget) -> FormatLines:
     """Write options of sbatch, and the step that starts the program."""
     apply, spawn = target.apply, target.apply.spawn
+    team = _team(target)
     said = {
         "--cpus-per-task=1": spawn.affinity == "one_cpu",
+        f"--cpus-per-task={team}": team > 0,
         "--hint=nomultithread": spawn.affinity == "one_per_core",
         f"--core-spec={spawn.reserved_cpus}": spawn.affinity == "all_but_reserved",
         **dict.fromkeys(_memory_of_job(apply), True),
     }
     options = [option for option, asked in said.items() if asked]
     before = list(_before_step(target))
-    started = [*_of_step(apply), *target.launchers]
+    started = [*([f"--cpus-per-task={team}"] if team else []), *_of_step(apply), *target.launchers]
     if apply.clear_environment or apply.tmpfs_directory:
         started += variables(apply)
     if not (options or before or started):
         return FormatLines(why=_not_of_job(apply))
     lines = (*(f"#SBATCH {option}" for option in options), *before, " ".join(("srun", *started, target.command)))
     return FormatLines(lines, tuple(_notes_of_job(target)))
+
+
+def _team(target: PermanentTarget) -> int:
+    """Count the threads of an OpenMP runtime that it sets: as it says, or one on each CPU; 0 where it sets none."""
+    given = {name: value for name, value in target.apply.environment.items() if name.startswith(_OF_OPENMP)}
+    return int(given.get("OMP_NUM_THREADS", len(target.machine.cpus))) if given else 0
 
 
 def _not_of_job(apply: Apply) -> str:
@@ -76,7 +85,7 @@ def _memory_of_job(apply: Apply) -> Iterator[str]:
 
 
 def _of_step(apply: Apply) -> Iterator[str]:
-    if apply.spawn.affinity:
+    if apply.spawn.affinity or apply.environment.get("OMP_PROC_BIND", "false") != "false":
         yield "--cpu-bind=cores"
     for write in apply.write:
         if GOVERNOR.fullmatch(write.path) and write.value in _GOVERNORS:
@@ -99,7 +108,12 @@ def _before_step(target: PermanentTarget) -> Iterator[str]:
 def _notes_of_job(target: PermanentTarget) -> Iterator[str]:
     apply, spawn = target.apply, target.apply.spawn
     before = apply.tmpfs_directory or apply.prewarm_inputs or apply.evict_inputs or apply.sync_first
+    team = _team(target)
     notes = {
+        f"--cpus-per-task={team} is a CPU for each thread on this machine: ask for as many as your job has.": (
+            team > 0 and "OMP_NUM_THREADS" not in apply.environment
+        ),
+        NOT_INHERITED: team > 0,
         "Slurm chooses the CPUs of a job: none is named here; binding needs its task/affinity or task/cgroup.": (
             spawn.affinity is not None
         ),

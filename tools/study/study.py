@@ -15,6 +15,7 @@ from ...knowledge.shape import Frozen, is_none
 from ...layers.schema import Layer
 from ..claim import Claim, interval, word
 from ..comparison import direction
+from ..mitigation.permanent_starter import NOT_INHERITED
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import RecordedRuns
 from ..row import BASELINE, Row
@@ -37,7 +38,6 @@ from .spreads import (
 )
 from .warm_up import WarmUpRun, ignores_threads
 
-NOT_INHERITED = "Give --cpus-per-task on the srun line too: since Slurm 22.05 a step does not inherit it from the job."
 _ABSTRACT = {1: "cores", 2: "threads"}
 STEADY_CV = 0.01
 
