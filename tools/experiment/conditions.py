@@ -108,8 +108,9 @@ class AppliedConditions:
         """On one thread it may rightly take as many times longer as there are CPUs."""
         if setting.name not in self._launches:
             self._launches[setting.name] = setting.launch(self.bench.launch)
-        with beside(setting.background):
-            series.run(setting.name, self._launches[setting.name], pair, times=len(os.sched_getaffinity(0)))
+        launch = self._launches[setting.name]
+        with beside(setting.background, launch):
+            series.run(setting.name, launch, pair, times=len(os.sched_getaffinity(0)))
 
     def _run_cell(self, series: Series, name: str, cell: CellSettings, pair: int) -> None:
         if self._cells is None:

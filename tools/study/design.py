@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
+from ...layers.probes.clock import clocks
 from ..row import BASELINE
 from ..sweep.where import condition
 from .factors import THREADS, Factor, FactorLevel, Factors, StudyEnvironment, allowed_cpus, look, topology
@@ -24,7 +25,7 @@ LIMIT_NAMES = (*LIMITED, "best")
 
 
 class Skipped(Frozen):
-    """A level that cannot be had."""
+    """A level that cannot be had, or something that cannot be seen."""
 
     factor: str
     level: str
@@ -238,7 +239,14 @@ class StudyScope(Frozen):
 
     def laid_out(self, argv: tuple[str, ...], root: Path = Path("/"), elsewhere: bool = False) -> StudyDesign:
         """Say which settings it has here; `elsewhere`: `root` is a copy of another machine's files."""
-        return design(self.factors, look(argv, topology(root, None if elsewhere else allowed_cpus())), self.wished)
+        cores = topology(root, None if elsewhere else allowed_cpus())
+        found = design(self.factors, look(argv, cores), self.wished)
+        clock = clocks(root, [cpu for core in cores.cores for cpu in core.cpus])
+        if not isinstance(clock, str):
+            clock.close()
+            return found
+        unseen = Skipped(factor="clock", level="of the CPUs", reason=clock)
+        return found.model_copy(update={"skipped": (*found.skipped, unseen)})
 
 
 def one_design(found: Mapping[str, StudyDesign]) -> StudyDesign:

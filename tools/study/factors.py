@@ -25,7 +25,8 @@ HYBRID = {"P": "sys/devices/cpu_core/cpus", "E": "sys/devices/cpu_atom/cpus"}
 """Intel's hybrid processors name the CPUs of both kinds."""
 Need = Literal["several_cores", "smt", "hybrid", "kinds_on_every_node", "nodes", "runtime_schedule", "libgomp"]
 Where = Literal["siblings", "anywhere"]
-Work = Literal["compute", "memory"]
+Work = Literal["compute", "memory", "program"]
+"""`program`: the program itself, again and again."""
 SHIPPED = Path(__file__).with_name("openmp.yaml")
 THREADS = "threads"
 """The factor whose levels are numbers of cores."""
@@ -136,6 +137,8 @@ class FactorLevel(Frozen):
     """Of each core that are used."""
     kind: Literal["", Kind] = ""
     """Of the cores that are used; empty: both."""
+    e_cores: Annotated[int, Field(ge=0)] | None = None
+    """Efficiency cores that are used beside all performance cores; None: all, or as `kind` says."""
     nodes: Literal["", "one", "all"] = ""
     """Memory nodes for as many threads as one node has cores; empty: as it comes."""
     background: Literal["", Where] = ""
@@ -224,6 +227,9 @@ class StudyEnvironment:
             "libgomp": self.libgomp,
         }
         yield from (WHY[need] for need in level.needs if not met[need])
+        weak = sum(core.kind == "E" for core in self.topology.cores)
+        if level.e_cores and level.e_cores >= weak:
+            yield f"there are {weak} efficiency cores"
         if level.preload and not self.library(level.preload):
             yield f"{level.preload} is not installed here (in Debian and Ubuntu the package libomp5 or libomp-dev)"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 from ...knowledge.errors import VgoError
@@ -26,7 +27,12 @@ _READY = "sys.stdout.write('r'); sys.stdout.flush()\n"
 _JOBS = {
     "compute": f"{_HEAD}x=1\n{_READY}while os.getppid()==parent:\n for _ in range(100000): x=x*3%1000003\n",
     "memory": f"{_HEAD}a=bytearray({MEMORY}); b=bytearray({MEMORY})\n{_READY}while os.getppid()==parent: a[:]=b\n",
+    "program": (
+        f"{_HEAD}import subprocess as s\n{_READY}"
+        "while os.getppid()==parent: s.run(sys.argv[1:],stdin=s.DEVNULL,stdout=s.DEVNULL,stderr=s.DEVNULL)\n"
+    ),
 }
+_SAID = {"compute": "a job that computes", "memory": "a job that moves memory", "program": "the program itself"}
 
 
 class Background(Frozen):
@@ -78,8 +84,8 @@ class StudySetting(Frozen):
         words += [f"taskset {','.join(map(str, self.affinity))}"] if self.affinity else []
         words += [self.program] if self.program else []
         if self.background:
-            where = ",".join(map(str, self.background.cpus)) or "anywhere"
-            words.append(f"beside a {self.background.work} job on {where}")
+            where = f"on {','.join(map(str, self.background.cpus))}" if self.background.cpus else "anywhere"
+            words.append(f"beside {_SAID[self.background.work]} {where}")
         return " ".join(words) or "the environment as given"
 
 
@@ -92,8 +98,12 @@ def placed(levels: Sequence[FactorLevel], count: int, here: StudyEnvironment) ->
     kind = next((level.kind for level in levels if level.kind), "")
     spanned = next((level.nodes for level in levels if level.nodes), "")
     deep = max(level.hardware_threads for level in levels)
-    domain = [core for core in cores if not kind or core.kind == kind]
-    if kind:
+    weak = [core for core in cores if core.kind == "E"]
+    few = next((level.e_cores for level in levels if level.e_cores is not None), len(weak))
+    left = weak[: len(weak) - few]
+    domain = [core for core in cores if core.kind == kind] if kind else [core for core in cores if core not in left]
+    narrowed = len(domain) < len(cores)
+    if narrowed:
         count = len(domain)
     if spanned:
         domain, count = _on_nodes(domain, spanned, count)
@@ -102,7 +112,7 @@ def placed(levels: Sequence[FactorLevel], count: int, here: StudyEnvironment) ->
     return StudySetting(
         name="?",
         environment=_environment(levels, used, domain, deep, threads, here),
-        affinity=tuple(cpu for core in domain for cpu in core.cpus) if kind or spanned == "one" else (),
+        affinity=tuple(cpu for core in domain for cpu in core.cpus) if narrowed or spanned == "one" else (),
         program=next((level.program for level in levels if level.program), ""),
         background=_background(levels, used),
         cores=len(used),
@@ -165,18 +175,34 @@ def _background(levels: Sequence[FactorLevel], used: Sequence[Core]) -> Backgrou
 
 
 @contextmanager
-def beside(background: Background | None) -> Iterator[None]:
-    """Keep the jobs of a setting going; they are at work when the context begins, and gone when it has ended."""
+def beside(background: Background | None, launch: Launch) -> Iterator[None]:
+    """Keep the jobs of a setting going; they are at work when the context begins, and gone when it has ended.
+
+    `launch`: how the setting starts the program, which may be the job: beside it on one thread, where it has one CPU.
+    """
     with ExitStack() as undo:
         for cpu in (background.cpus or (None,)) if background else ():
             assert background is not None
-            undo.enter_context(_job(background.work, cpu))
+            undo.enter_context(_job(background.work, cpu, launch))
         yield
 
 
 @contextmanager
-def _job(work: str, cpu: int | None) -> Iterator[None]:
-    job = subprocess.Popen([sys.executable, "-IS", "-c", _JOBS[work]], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+def _job(work: Work, cpu: int | None, launch: Launch) -> Iterator[None]:
+    argv: tuple[str, ...] = ()
+    environment, directory = None, None
+    if work == "program":
+        free = {"OMP_PROC_BIND": "false", **({NUMBER: "1"} if cpu is not None else {})}
+        environment = {name: value for name, value in launch.environment.items() if name != PLACES} | free
+        argv, directory = launch.argv, launch.directory
+    job = subprocess.Popen(
+        [sys.executable, "-IS", "-c", _JOBS[work], *argv],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+        cwd=directory,
+        start_new_session=True,
+    )
     try:
         if cpu is not None:
             _pin(job.pid, cpu)
@@ -185,8 +211,11 @@ def _job(work: str, cpu: int | None) -> Iterator[None]:
             raise VgoError(f"The {work} job beside the program could not start: leave its factor out with --factors.")
         yield
     finally:
-        job.kill()
+        os.killpg(job.pid, signal.SIGKILL)
         job.wait()
+        with suppress(ChildProcessError):  # what it had started is ours to wait for, where we take orphans in
+            while True:
+                os.waitpid(-job.pid, 0)
         if job.stdout:
             job.stdout.close()
 

@@ -128,7 +128,7 @@ def _try(bench: Bench, setting: StudySetting) -> WarmUpRun:
     if bench.deadline.over:
         raise bench.deadline.no_run(cut=False)
     spoken = replace(launch, environment=asking(launch))
-    with beside(setting.background):
+    with beside(setting.background, launch):
         try:
             way = bench.way(launch)
             own_s = bench.limit_s(way, not setting.baseline, times=len(os.sched_getaffinity(0)))

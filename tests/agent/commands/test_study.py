@@ -218,11 +218,16 @@ def test_another_build_and_another_runtime_are_levels(here, tmp_path) -> None:
 
 @needs_openmp
 def test_a_job_beside_the_program_is_there_and_gone_afterwards(here, program) -> None:
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
-    before = children.read_text()
+    before = _children()
     done = study(here, "--rounds", "10", "--factors", "neighbour", "--json", "--", str(program("small")))
-    assert {"centre", "compute", "memory"} <= {one["setting"] for one in json.loads(done.stdout)["spreads"]}
-    assert children.read_text() == before
+    assert {"centre", "compute", "memory", "itself"} <= {one["setting"] for one in json.loads(done.stdout)["spreads"]}
+    assert _children() == before
+
+
+def _children() -> list[str]:
+    """Name our children but for the watchdog, which may begin at any time."""
+    pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [pid for pid in pids if "outlives-its-parent" not in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 @needs_openmp
@@ -257,6 +262,15 @@ def test_a_dry_run_shows_settings_and_what_is_skipped(here) -> None:
     assert "Nothing was run" in done.stdout
     assert "baseline" in done.stdout and "OMP_NUM_THREADS=" in done.stdout
     assert "Skipped runtime libomp: the program does not link libgomp itself" in done.stdout
+    assert "beside the program itself anywhere" in done.stdout
+
+
+def test_a_machine_without_a_clock_to_read_is_told_before_any_run(here, tmp_path) -> None:
+    for cpu in range(2):
+        (tmp_path / f"root/sys/devices/system/cpu/cpu{cpu}").mkdir(parents=True)
+    (tmp_path / "root/proc").mkdir()
+    done = study(here, "--dry-run", "--root", "root", "--", "true")
+    assert "Skipped clock of the CPUs: there is no CPU frequency control" in done.stdout
 
 
 def test_a_dry_run_lays_out_the_study_of_another_machine(here, tmp_path) -> None:

@@ -78,6 +78,14 @@ def test_efficiency_cores_are_left_first(tmp_path) -> None:
     assert weak.affinity == tuple(range(16, 24))
 
 
+def test_some_efficiency_cores_join_all_performance_cores(tmp_path) -> None:
+    found = laid_out(trees.hybrid(tmp_path, 8, 4))
+    two = at(found, cores="P and 2 E")
+    assert two.affinity == (*range(16), 18, 19)
+    assert (two.cores, two.spare) == (10, 2)
+    assert reasons(found)["cores", "P and 4 E"] == "there are 4 efficiency cores"
+
+
 def test_the_kind_of_core_is_not_varied_where_the_memory_node_would_vary_with_it(tmp_path) -> None:
     for name, weak in (("apart", "0-3"), ("mixed", "0-1,4-5")):
         root = trees.tree(tmp_path / name, [(cpu,) for cpu in range(8)], {0: "0-3", 1: "4-7"}, {"atom": weak})
