@@ -20,6 +20,7 @@ from ..knowledge.errors import VgoError
 if TYPE_CHECKING:
     from ..agent.settings import UserSettings
     from ..tools.subject import Subject
+    from .workloads.named import NamedProgram
     from .workloads.workload import Workload
 
 
@@ -36,6 +37,16 @@ def opening(workload: Workload, steady: bool, budget_s: float, allow: str) -> st
         *([] if compiled else ["This is the first start: Python compiles its libraries, some ten seconds more."]),
     )
     return "\n".join(lines)
+
+
+def opening_of(program: NamedProgram, budget_s: float, allow: str) -> str:
+    """Say the same of a program whose cause nobody knows."""
+    put_back = "Settings of this machine that it changes are put back."
+    changes = put_back if allow == "system" else "No setting of this machine is changed."
+    return (
+        f"The diagnosis of {program.name}: {program.description}. Nobody put a cause into it, and what makes it vary "
+        f"here is not known. It takes at most {budget_s:.0f} s (--budget). {changes}"
+    )
 
 
 def _what(workload: Workload, steady: bool) -> str:
@@ -89,6 +100,7 @@ examples:
   vgo-agent demo page-faults --budget 60
   vgo-agent demo sync-writes --steady
   vgo-agent demo cpu-hops --on tcp://10.0.0.1:8786
+  vgo-agent demo --program 7z --budget 300
   vgo-agent demo --list
 
 Without a name it takes the first workload of the list that shows its cause on this machine.
@@ -97,40 +109,74 @@ Without a name it takes the first workload of the list that shows its cause on t
 
     name: str | None = place("NAME", "the workload, of those that --list names", default=None)
     steady: bool = option("its steady twin: the same without the cause", False)
-    list: bool = option("list the workloads and leave", False)
+    program: str | None = option(
+        "a program that papers measured or a package gives, whose cause nobody knows; --list names them", metavar="NAME"
+    )
+    list: bool = option("list the workloads and programs, and leave", False)
 
     def run(self) -> int:
         """List, or diagnose."""
         if self.list:
             return self._listed()
-        from ..agent.diagnosis import NewDiagnosis
         from ..agent.settings import effective
-        from .workloads.registry import surrounded
 
         settings, origins = effective(self.flags)
         if origins["budget"] == "default":
             settings = settings.model_copy(update={"budget_s": BUDGET_S})
+        return self._named(settings) if self.program is not None else self._workload(settings)
+
+    def _named(self, settings: UserSettings) -> int:
+        from ..agent.commands.subject import on_of
+        from .workloads.named import named
+
+        if self.name is not None or self.steady:
+            raise VgoError("--program names a program of its own: leave NAME and --steady out.")
+        program = named(str(self.program))
+        kept = {"timeout_s": settings.timeout_s, "on_failure": settings.on_failure}
+        where = {"on": on_of(self.on, settings), "mixed": self.mixed}
+        subject = program.subject().model_copy(update=kept | where)
+        self._tell(settings, opening_of(program, settings.budget_s, settings.allow))
+        return self._diagnosed(subject, settings, program.name)
+
+    def _workload(self, settings: UserSettings) -> int:
+        from .workloads.registry import surrounded
+
         workload = chosen(self.name)
         steady = bool(self.steady)
         if self.on and (refusal := only_here(workload, steady)):
             raise VgoError(f"{workload.name} cannot run on hosts: {refusal}.")
         subject = _subject(workload, settings, steady, self)
+        self._tell(settings, opening(workload, steady, settings.budget_s, settings.allow))
+        with surrounded(workload, steady):
+            return self._diagnosed(subject, settings, workload.name)
+
+    def _tell(self, settings: UserSettings, words: str) -> None:
         if not settings.quiet:
-            told = folded(opening(workload, steady, settings.budget_s, settings.allow))
-            print(told, end="\n\n", file=sys.stderr, flush=True)
-        new = NewDiagnosis(asked_of(subject, settings), settings.out, workload.name)
+            print(folded(words), end="\n\n", file=sys.stderr, flush=True)
+
+    def _diagnosed(self, subject: Subject, settings: UserSettings, name: str) -> int:
+        from ..agent.diagnosis import NewDiagnosis
+
+        new = NewDiagnosis(asked_of(subject, settings), settings.out, name)
         attended = sys.stdin.isatty() and sys.stdout.isatty()
         tell_next = None if settings.quiet or self.json else lambda run: print(next_commands(run, typed(), attended))
-        with surrounded(workload, steady):
-            return carry_out(new, settings, self, tell_next or (lambda _: None))
+        return carry_out(new, settings, self, tell_next or (lambda _: None))
 
     def _listed(self) -> int:
+        from .workloads.named import named_programs
         from .workloads.registry import missing, workloads
 
         lacks = {workload.name: missing(workload) for workload in workloads()}
-        rows = [(w.name, w.description, lacks[w.name] or "") for w in workloads()]
         listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in workloads()]
-        return self.answer({"workloads": listed}, table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows))
+        rows = [(w.name, w.description, lacks[w.name] or "") for w in workloads()]
+        named = [{"name": one.name, "description": one.description} for one in named_programs().values()]
+        text = "\n\n".join(
+            (
+                table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows),
+                table(("--program", "WHAT IT IS"), [(one["name"], one["description"]) for one in named]),
+            )
+        )
+        return self.answer({"workloads": listed, "programs": named}, text)
 
 
 def chosen(name: str | None) -> Workload:

@@ -34,18 +34,18 @@ examples:
   vgo-agent sweep threads --on tcp://10.0.0.1:8786 -- ./solver --size 10
   vgo-agent sweep space.yaml --design adaptive --response cv --json -- ./bench.sh '{block}'
 
-SPACE is a YAML file, or the name of one that ships (cpu, fio, threads): parameters with levels or a range, and where
-each goes; also, where the command line does not say them, command, shell, metric, unit and higher_is_better. `{name}`
-in COMMAND stands for a level; a parameter may also go to a variable, CPUs, threads, clock, disk scheduler, a quota or
-memory limit of a control group, or a mitigation. SPACE may also be the levels themselves, as in the fourth example, in
-one word or several: names that stand in COMMAND, or threads, affinity, frequency, scheduler, cpu_quota, memory, a
-VARIABLE, or a parameter of a mitigation (omp_threads.threads=1,2). A cell is a combination of levels. All cells run in
-rounds, in another random order each time, until the SD of each is known well enough; what is impossible here is kept as
-failed, with the reason. Where one was stopped or killed, the same command or `vgo-agent resume` on its folder goes on;
-with the command, its limits may be others. `vgo-agent sweep openmp --help` tells of thread settings that are laid out
-from this machine.
-runs.csv in the folder is a run table, in which parameters are settings: analyze and compare read it. With --on
-each round is made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
+SPACE is a YAML file, or the name of one that ships (cpu, fio, fio-modes, threads): parameters with levels or a range,
+and where each goes; also, where the command line does not say them, command, shell, metric, unit and higher_is_better.
+`{name}` in COMMAND stands for a level; a parameter may also go to a variable, CPUs, threads, clock, disk scheduler, a
+quota or memory limit of a control group, or a mitigation. SPACE may also be the levels themselves, as in the fourth
+example, in one word or several: names that stand in COMMAND, or threads, affinity, frequency, scheduler, cpu_quota,
+memory, a VARIABLE, or a parameter of a mitigation (omp_threads.threads=1,2). A cell is a combination of levels. All
+cells run in rounds, in another random order each time, until the SD of each is known well enough; what is impossible
+here is kept as failed, with the reason. Where one was stopped or killed, the same command or `vgo-agent resume` on its
+folder goes on; with the command, its limits may be others. `vgo-agent sweep openmp --help` tells of thread settings
+that are laid out from this machine. runs.csv in the folder is a run table, in which parameters are settings: analyze
+and compare read it. With --on each round is made on one host, and rounds are dealt to all in random order, so that
+cells are compared within hosts.
 """
     USAGE = "SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
     WORDS = {"command": "the program and its arguments (default: the one of SPACE)"}

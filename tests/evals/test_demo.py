@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +14,9 @@ from typing import Any
 import pytest
 
 from vgo_agent.evals.demo import next_commands, opening, typed
-from vgo_agent.evals.workloads.registry import find
+from vgo_agent.evals.workloads.named import named, named_programs
+from vgo_agent.evals.workloads.registry import LACKS, find
+from vgo_agent.knowledge.errors import VgoError
 
 Vgo = Callable[..., Any]
 SHORT = {"VGO_AGENT_BUDGET": "600", "VGO_AGENT_MIN_RUNS": "20", "VGO_AGENT_MAX_RUNS": "24", "VGO_AGENT_ALLOW": "none"}
@@ -28,6 +32,37 @@ def test_a_demo_that_may_change_settings_says_so() -> None:
     said = opening(find("sync-writes"), steady=True, budget_s=30, allow="system")
     assert "No setting" not in said and "at most 30 s" in said and "put back" in said
     assert "sync-writes is the steady twin" in said
+
+
+@pytest.mark.parametrize("name", named_programs())
+def test_a_named_program_prints_its_metric(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = named(name)
+    if program.package and not shutil.which(program.words[0]):
+        pytest.skip(f"{program.package} is not installed")
+    if program.source and (reason := LACKS["openmp"]()):
+        pytest.skip(reason)
+    done = subprocess.run(program.subject().argv, capture_output=True, text=True, check=True)
+    (number,) = re.findall(program.metric, done.stdout, re.MULTILINE)
+    assert float(number) > 0 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--program", "nix"), "There is no program 'nix'; choose one of 7z, stream"),
+        (("cpu-hops", "--program", "numpy"), "leave NAME and --steady out"),
+    ],
+)
+def test_a_program_that_is_not_known_or_one_of_two_is_refused(vgo: Vgo, words: tuple[str, ...], said: str) -> None:
+    done = vgo("demo", *words)
+    assert done.returncode == 1 and said in done.stderr
+
+
+def test_a_named_program_that_is_not_installed_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(VgoError, match="7z is not installed: apt install p7zip-full"):
+        named("7z").subject()
 
 
 @pytest.mark.parametrize(("attended", "chat"), [(True, "chat vgo-runs/1"), (False, "chat --plain vgo-runs/1")])

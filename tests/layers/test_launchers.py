@@ -65,6 +65,13 @@ def test_taskset_keeps_the_program_on_the_cpus() -> None:
     assert said.split() == ["Cpus_allowed_list:", LAST_CPU]
 
 
+def test_copies_run_at_once_and_one_that_fails_is_told(tmp_path: Path) -> None:
+    meet = f"echo > {tmp_path}/$$; until [ $(ls {tmp_path} | wc -l) = 3 ]; do sleep .01; done"
+    assert run("copies:copies=3", "sh", "-c", meet).returncode == 0
+    fails = f"mkdir {tmp_path}/first || exit 3"
+    assert run("copies:copies=2", "sh", "-c", fails).returncode == 3
+
+
 def test_numactl_binds_cpus_and_memory() -> None:
     if not shutil.which("numactl"):
         pytest.skip("needs numactl: apt install numactl")
@@ -223,7 +230,7 @@ def test_what_a_launcher_of_the_user_would_ask_is_shown_before_it_is_trusted(tmp
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("nothing", "There is no launcher nothing: name one of these: docker, local, mpirun, numactl"),
+        ("nothing", "There is no launcher nothing: name one of these: copies, docker, local, mpirun, numactl"),
         ("process", "There is no launcher process"),
         ("ssh", "The launcher ssh needs host: --launcher ssh:host=HOST"),
         ("taskset", "The launcher taskset needs cpus"),

@@ -432,10 +432,19 @@ def test_what_is_not_understood_is_refused_in_one_sentence(answers, tmp_path, ch
 def test_a_missing_file_names_those_that_ship(answers):
     code, _, err = answers("cheese", "--", "true")
     assert code == 1
-    assert "cpu, fio, threads" in err
+    assert "cpu, fio, fio-modes, threads" in err
 
 
 @pytest.mark.slow
+def test_each_mode_of_fio_has_a_throughput(answers):
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    code, out, err = answers("fio-modes", "--runs", "26", "--json", "-q")
+    assert code == 0, err
+    cells = json.loads(out)["cells"]
+    assert len({cell["mode"] for cell in cells}) == 13 and not any(cell["failed"] for cell in cells)
+
+
 def test_the_example_of_fio_runs(answers):
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")

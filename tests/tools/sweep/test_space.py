@@ -13,7 +13,7 @@ GUIDE = Path(__file__).parents[3] / "docs/guide/which-setting.md"
 
 def test_the_spaces_that_ship_are_sound():
     assert check() == []
-    assert {path.stem for path in EXAMPLES.glob("*.yaml")} == {"cpu", "fio", "threads"}
+    assert {path.stem for path in EXAMPLES.glob("*.yaml")} == {"cpu", "fio", "fio-modes", "threads"}
 
 
 def test_the_space_of_the_guide_is_one():
