@@ -124,7 +124,7 @@ def _sentence(summary: Mapping[str, Any], sweep: Sweep) -> str:
 def best_words(found: Mapping[str, Any], unit: str) -> tuple[str, ...]:
     """Say which cell is best by each response, that of the design first."""
     return tuple(
-        f"Best {statistic_name(response)}: {_one_best(response, one, unit)}." for response, one in found.items()
+        f"Best {statistic_name(response)} seen: {_one_best(response, one, unit)}." for response, one in found.items()
     )
 
 

@@ -86,7 +86,7 @@ def test_it_answers_from_its_folder_until_the_answer_is_gone(answers, capsys, tm
     assert answers(*written(tmp_path, SPACE), *PROGRAM)[0] == 0
     folder = tmp_path / "vgo-runs/sweep-space"
     assert main(["ask", str(folder), "why"]) == 0
-    assert "Best SD: " in capsys.readouterr().out
+    assert "Best SD seen: " in capsys.readouterr().out
     (folder / "answer.json").unlink()
     assert main(["ask", str(folder), "why"]) == 1
     assert "has no answer yet: `vgo-agent resume" in capsys.readouterr().err
