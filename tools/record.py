@@ -105,6 +105,11 @@ class Finished:
         return str(self.arguments.get("mitigation", ""))
 
     @property
+    def said(self) -> str:
+        """What it gave, or why it gave nothing, in a sentence."""
+        return self.error if self.result is None else str(self.result.get("summary", ""))
+
+    @property
     def program_s(self) -> float:
         """Seconds of the user's program."""
         return float((self.result or {}).get("spent_s", 0.0))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
-from ...tools.claim import Claim, TooFew, in_a_word
+from ...tools.claim import in_a_word
 from ...tools.row import BASELINE, FIXED
-from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
+from ...tools.trial_results import CompareResult
 from ..session_view.measured import RunArrays
 from ..session_view.view import SessionView
 from .distribution import Histogram, Overlay, SpreadRatio
@@ -24,12 +22,10 @@ from .plot import TextFigure
 from .scenes import RUN_ORDER, PlottedFactor, PlottedOutcomes, plotted, slow_of
 from .stacked import StackedRuns, stacked_runs
 
-SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
-
 
 def looking_of(view: SessionView) -> Looking:
     """Show what is being measured now; after a label, the runs that were labelled."""
-    factors = tuple(plotted(SimpleNamespace(**one), name=one["factor"]) for one in view.ranked)
+    factors = tuple(plotted(one, name=one.factor) for one in view.findings.factors)
     cut = view.cut
     live = view.measured[-1] if view.measured else None
     shown = _labelled(view) or live
@@ -37,7 +33,7 @@ def looking_of(view: SessionView) -> Looking:
         outcomes=PlottedOutcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
         cut=None if cut is None else cut.value,
         modes=view.modes,
-        tree=None if view.tree is None else DecisionTree.model_validate(view.tree),
+        tree=view.findings.tree.tree if view.findings.tree else None,
         factors=factors,
         scatters=_scatters(view, factors),
         overlays=tuple(_overlay(view, one) for one in reversed(view.measured) if len(one.conditions) > 1),
@@ -91,11 +87,10 @@ def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:
     batch = next((step.arguments.get("batch") for step in view.steps if step.call_id == pairs.call_id), None)
     shown = f"{mitigation}, batch {batch}" if batch else mitigation
     overlay = Overlay(baseline, mitigated, shown, name=pairs.call_id)
-    comparisons = (step for step in view.steps if step.tool == "compare")
-    compared = next((step for step in comparisons if step.arguments.get("call") == pairs.call_id), None)
-    if compared is None or compared.result is None:
+    compared = [one.result for one in view.findings.ended(CompareResult) if one.call.arguments["call"] == pairs.call_id]
+    if not compared:
         return overlay
-    spread = SPREAD.validate_python(compared.result["comparison"]["claims"]["spread"])
+    spread = compared[0].comparison.spread
     ratio = SpreadRatio(*(getattr(spread, end, None) for end in ("ratio", "low", "high")))
     return replace(overlay, ratio=ratio, verdict=in_a_word(spread))
 

@@ -81,8 +81,7 @@ def _cut(there: int, shown: int, what: str) -> str:
 
 def _step(call: Finished) -> str:
     arguments = " ".join(f"{name}={_value(value)}" for name, value in call.arguments.items())
-    said = call.error if call.result is None else str(call.result.get("summary", ""))
-    return f"{call.call_id} {' '.join(filter(None, (call.tool, arguments)))}: {quoted(said, MOST_WORDS)}"
+    return f"{call.call_id} {' '.join(filter(None, (call.tool, arguments)))}: {quoted(call.said, MOST_WORDS)}"
 
 
 def _factor(factor: RankedFactor) -> str:

@@ -82,13 +82,7 @@ def _calls(evidence: Evidence) -> list[tuple[str, ...]]:
     """List what was done: the call, its tool, who chose it, why, and what came of it."""
     chosen = {one.call_id: (_by(one), one.why) for one in bodies(evidence.run.events, Decision)}
     return [
-        (
-            call.call_id,
-            call.tool,
-            *chosen.get(call.call_id, ("", "")),
-            str(call.result["summary"]) if call.result else call.error,
-        )
-        for call in evidence.run.record.calls
+        (call.call_id, call.tool, *chosen.get(call.call_id, ("", "")), call.said) for call in evidence.run.record.calls
     ]
 
 

@@ -10,20 +10,14 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
+from ...tools.findings import GIVEN_BY, Findings
 from ...tools.row import RUNS
+from ..record import record_of
 from ..run_folder import RunFolder
 from ..transcript import FORMAT, Approval, Decision, Event, RunStart, ToolEnd, ToolStart
 from .measured import RunArrays, RunArraysBuilder, read_table
 from .view import SessionView, view_of
 
-PARTS = {
-    "label": ("classes", "shape"),
-    "fit_tree": ("tree",),
-    "rank_factors": ("factors",),
-    "compare": ("comparison", "mitigation"),
-    "conclude": ("verdict", "plain"),
-}
-"""What views read of the result of a tool."""
 MOST_AT_ONCE = 8 << 20
 """Bytes of rows read in one look."""
 
@@ -37,6 +31,8 @@ class Following:
         self._broken: VgoError | None = None
         """Why nothing more is read."""
         self._tools: dict[str, str] = {}
+        self._findings: Findings | None = None
+        """What the calls that have ended gave; None: to be read again."""
         self._tables: dict[str, RunArrays] = {}
         self._lines = _Tail(folder.transcript)
         self._rows: RunArraysBuilder | None = None
@@ -57,6 +53,7 @@ class Following:
         if anew:
             self.events.clear()
             self._tools.clear()
+            self._findings = None
         for line in lines:
             self._take(line)
         return self._look_at_rows() or bool(lines) or anew
@@ -65,7 +62,9 @@ class Following:
         """Compute the view of now."""
         live = [self._rows.measured()] if self._rows is not None and self._rows.count else []
         tables = [self._tables[call] for call in self._tools if call in self._tables]
-        return view_of(self.events, [*tables, *live], str(self.folder.path))
+        if self._findings is None:
+            self._findings = Findings(record_of(self.events, self.folder))
+        return view_of(self.events, [*tables, *live], str(self.folder.path), self._findings)
 
     def _take(self, line: bytes) -> None:
         try:
@@ -78,6 +77,8 @@ class Following:
         self._check(event)
         self.events.append(event)
         body = event.body
+        if isinstance(body, ToolEnd | Approval):
+            self._read_results()
         if isinstance(body, Decision):
             self._tools[body.call_id] = body.tool
             self._rows = RunArraysBuilder(body.call_id, body.tool)
@@ -98,10 +99,12 @@ class Following:
             raise self._newer(f"format {body.format}")
         if isinstance(body, Approval | ToolStart | ToolEnd) and body.call_id not in self._tools:
             raise self._newer(f"an event of a call that was not chosen ({body.call_id})")
-        if isinstance(body, ToolEnd) and body.result is not None:
-            parts = PARTS.get(self._tools[body.call_id], ())
-            if not body.result.keys() >= set(parts):
-                raise self._newer(f"a result of another form ({body.call_id})")
+
+    def _read_results(self) -> None:
+        """Read what has ended; VgoError where a result has another form."""
+        self._findings = Findings(record_of(self.events, self.folder))
+        for kind in GIVEN_BY:
+            self._findings.ended(kind)
 
     def _keep(self, end: ToolEnd) -> None:
         if RUNS in end.artefacts and end.call_id not in self._tables:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from ...tools.findings import Findings
+from ...tools.record import NO_FILES, Record
+from ...tools.results import ConcludeResult
+from ...tools.statistics.shape.describe import DistributionShape
 from ...tools.subject import Limits
-from ...tools.verdict import Verdict, from_json
+from ...tools.verdict import Verdict
+from ..record import record_of
 from ..transcript import Event, LimitsChanged, RunEnd, RunStart, VerdictGiven, elapsed_s
 from .measured import RunArrays
 from .step import SessionStep, steps_of
 
 Status = Literal["not begun", "going on", "finished", "interrupted", "failed"]
 NO_LIMITS = Limits()
+NOTHING = Findings(Record((), NO_FILES))
 
 
 @dataclass(frozen=True)
@@ -24,13 +30,13 @@ class Cut:
     """In the unit of the outcome."""
     slow: tuple[bool, ...]
     """Of the runs with layers that stand, in run order."""
-    shape: Mapping[str, Any]
-    """Of those runs, as `describe` gives it."""
+    shape: DistributionShape
+    """Of those runs."""
 
 
 @dataclass(frozen=True, eq=False)
 class SessionView:
-    """Frozen; results are as they stand in the transcript, so that they can be read without their libraries."""
+    """Frozen; what steps gave is read by `findings`."""
 
     folder: str = ""
     command: str = ""
@@ -43,6 +49,8 @@ class SessionView:
     reason: str = ""
     """Why it was interrupted or failed."""
     steps: tuple[SessionStep, ...] = ()
+    findings: Findings = NOTHING
+    """Results of the calls that have ended, without their tables."""
     measured: tuple[RunArrays, ...] = ()
     """The runs of every measuring call in order; the last may go on."""
     verdict: Verdict | None = None
@@ -53,12 +61,6 @@ class SessionView:
     elapsed_s: float = 0.0
     """Seconds of the budget used at the last event that says so."""
 
-    def result(self, tool: str) -> Mapping[str, Any] | None:
-        """Give the last result of a tool; None before it has one."""
-        return next(
-            (step.result for step in reversed(self.steps) if step.tool == tool and step.result is not None), None
-        )
-
     @property
     def current(self) -> SessionStep | None:
         """The step that was chosen or goes on."""
@@ -67,30 +69,14 @@ class SessionView:
     @property
     def cut(self) -> Cut | None:
         """The cut that stands."""
-        found = self.result("label")
-        if found is None:
-            return None
-        classes = found["classes"]
-        return Cut(classes["cut"], tuple(classes["slow"]), found["shape"])
+        found = self.findings.labelled
+        return Cut(found.classes.cut, tuple(found.classes.slow), found.shape) if found else None
 
     @property
     def modes(self) -> tuple[float, ...]:
         """Where the modes lie, of the runs that were labelled or, before that, measured; in the unit of the outcome."""
-        measured = self.result("measure")
-        shape = self.cut.shape if self.cut else measured.get("shape", {}) if measured else {}
-        return tuple(mode["position"] for mode in shape.get("modes", ()))
-
-    @property
-    def tree(self) -> Mapping[str, Any] | None:
-        """The tree, as `fit_tree` gives it."""
-        found = self.result("fit_tree")
-        return found["tree"] if found else None
-
-    @property
-    def ranked(self) -> tuple[Mapping[str, Any], ...]:
-        """Factors, most important first."""
-        found = self.result("rank_factors")
-        return tuple(found["factors"]) if found else ()
+        found = self.findings.labelled or self.findings.measured
+        return tuple(mode.position for mode in found.shape.modes) if found else ()
 
     @property
     def used_s(self) -> float:
@@ -108,15 +94,16 @@ class SessionView:
 EMPTY = SessionView()
 
 
-def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str = "") -> SessionView:
-    """Compute the view from the events so far and the runs that were measured."""
+def view_of(
+    events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str = "", findings: Findings | None = None
+) -> SessionView:
+    """Compute the view from the events so far and the runs that were measured; `findings`: where they were read."""
     start = next((event.body for event in events if isinstance(event.body, RunStart)), None)
     if start is None:
         return SessionView(folder=folder, measured=tuple(rows))
-    steps = steps_of(events)
+    found = Findings(record_of(events, NO_FILES)) if findings is None else findings
     end = events[-1].body
-    concluded = [step.result for step in steps if step.tool == "conclude" and step.result is not None]
-    given = any(isinstance(event.body, VerdictGiven) for event in events)
+    concluded = found.last(ConcludeResult).result if any(isinstance(one.body, VerdictGiven) for one in events) else None
     changed = [event.body.limits for event in events if isinstance(event.body, LimitsChanged)]
     subject = start.subject
     return SessionView(
@@ -128,10 +115,11 @@ def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str
         limits=changed[-1] if changed else start.limits,
         status=end.status if isinstance(end, RunEnd) else "going on",
         reason=end.reason if isinstance(end, RunEnd) else "",
-        steps=steps,
+        steps=steps_of(events),
+        findings=found,
         measured=tuple(rows),
-        verdict=from_json(concluded[-1]["verdict"]) if given else None,
-        plain=concluded[-1]["plain"] if given else "",
+        verdict=concluded.verdict if concluded else None,
+        plain=concluded.plain if concluded else "",
         events=len(events),
         elapsed_s=elapsed_s(events),
     )

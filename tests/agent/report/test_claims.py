@@ -80,7 +80,8 @@ def test_a_fall_that_does_not_matter_is_said_to_be_there(looked_up) -> None:
     call = looked_up.apply("pin_to_cpu", 1, (baseline, 0.3 + 0.97 * RNG(4).permutation(baseline - 0.3)))
     looked_up.call("compare", call=call)
     evidence = gather(looked_up.finish())
-    assert evidence.telling is not None and evidence.telling.claim.direction == "equivalent"
+    (compared,) = evidence.comparisons
+    assert compared.comparison.direction == "equivalent"
     report = markdown_page(document(evidence)).replace("\\", "")
     assert "less spread by an amount that matters; these are the numbers of what came nearest" in report
     assert "left less spread than the baseline" not in report

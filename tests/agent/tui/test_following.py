@@ -73,8 +73,8 @@ def test_a_view_has_what_the_record_has(finished: RunFolder) -> None:
             assert one.outcome(condition).tolist() == table.outcome(condition).tolist()
     assert view.used_s >= record.spent_s >= record.program_s > 0
     assert view.verdict and len(view.steps) == len(bodies(events, Decision))
-    profiled = view.result("profile")
-    assert view.cut is not None and profiled is not None and len(view.cut.slow) == profiled["runs"]
+    profiled = view.findings.profiled
+    assert view.cut is not None and profiled is not None and len(view.cut.slow) == profiled.runs
 
 
 def test_rows_that_come_in_one_by_one_are_those_of_the_table(finished: RunFolder, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_what_is_shown_is_what_the_record_says(view: SessionView) -> None:
     found = looking_of(view)
     assert view.cut is not None and found.cut == view.cut.value
     assert int((found.outcomes.values > found.cut).sum()) == sum(view.cut.slow)
-    assert [one.name for one in found.factors] == [one["factor"] for one in view.ranked]
+    assert [one.name for one in found.factors] == [one.factor for one in view.findings.factors]
     assert len(found.overlays) == len([one for one in view.measured if one.tool == "apply_mitigation"])
     compared = [step.result for step in view.steps if step.tool == "compare" and step.result]
     for shown, said in zip(reversed(found.overlays), compared, strict=True):
@@ -68,11 +68,11 @@ def test_modes_are_marked_as_soon_as_a_measurement_has_ended(finished: RunFolder
     events = list(read(finished.transcript))
     ends = [number for number, event in enumerate(events, 1) if isinstance(event.body, ToolEnd)]
     found = [view_of(events[:number], [], "") for number in (ends[0] - 1, ends[0], ends[-1])]
-    measured = found[1].result("measure")
+    measured = found[1].findings.measured
     assert found[0].modes == () and found[1].cut is None and measured is not None
-    assert looking_of(found[1]).modes == tuple(mode["position"] for mode in measured["shape"]["modes"]) != ()
+    assert looking_of(found[1]).modes == tuple(mode.position for mode in measured.shape.modes) != ()
     assert found[2].cut is not None
-    assert looking_of(found[2]).modes == tuple(mode["position"] for mode in found[2].cut.shape["modes"])
+    assert looking_of(found[2]).modes == tuple(mode.position for mode in found[2].cut.shape.modes)
 
 
 def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, opened: OpenTable) -> None:
@@ -117,7 +117,7 @@ def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFo
         look = pilot.app.screen.query_one(LookPane)
         distribution = look.view("distribution")
         await until(lambda: "runs are slow" in distribution.text)
-        assert look.query_one("#look-ranking", SortedTable).row_count == len(session.view.ranked)
+        assert look.query_one("#look-ranking", SortedTable).row_count == len(session.view.findings.factors)
         assert look.query_one(StepsTable).row_count == len(session.view.steps)
         look.choose("compare")
         await until(lambda: "spread ratio" in look.view("compare").text)
