@@ -22,7 +22,7 @@ from .place import ProgramBench, place
 from .planning import Planning, planning
 from .record import FinishedRun, bodies, limits_of, record_of
 from .report.diagnosis import summary, text
-from .report.render import outputs
+from .report.report_files import outputs
 from .run_folder import RunFolder, write
 from .schemas import schemas_digest
 from .session import UNCHANGED, Changes, RequestSession

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from vgo_agent.agent.render.text import markdown_page
-from vgo_agent.agent.report.canvas import standalone
 from vgo_agent.agent.report.machine import document
 from vgo_agent.agent.report.strips import picture
+from vgo_agent.agent.report.svg import standalone
 from vgo_agent.tools.document import illustrated
 from vgo_agent.tools.execution.launch import Launch, resolve
 from vgo_agent.tools.execution.spawn import Spawner

@@ -96,8 +96,8 @@ recorded runs' own shape and judged by the same test; the interval is that of th
             return self.answer(cells.model_dump(), by_cell(cells, self.again))
         found, values = contrast(tables, question)
         if self.picture:
-            from ..report.canvas import save_picture
             from ..report.strips import comparison_figure
+            from ..report.svg import save_picture
 
             save_picture(comparison_figure(found, values), self.picture)
         return self.answer(found.model_dump(), text(found, self.again))

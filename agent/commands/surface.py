@@ -184,8 +184,8 @@ def best(command: SurfaceCommand, fitted: Fitted) -> int:
         fitted = converted(fitted, goal)
     found, field = find(fitted, goal, command.subject_to, fitted.response.record.seed)
     if command.picture:
-        from ..report.canvas import save_picture
         from ..report.response_figures import front_figure
+        from ..report.svg import save_picture
 
         picture = front_figure(fitted, field, found)
         if not picture:
@@ -199,9 +199,9 @@ def best(command: SurfaceCommand, fitted: Fitted) -> int:
 def show(command: SurfaceCommand, fitted: Fitted) -> int:
     """Show the surface over two settings, or along one."""
     from ...tools.surface.explain import cut
-    from ..report.canvas import save_picture
     from ..report.response_figures import slice_figure
     from ..report.surface import of_slice
+    from ..report.svg import save_picture
 
     found = cut(fitted.response, words(command.axes), command.at)
     if command.picture:

@@ -16,9 +16,9 @@ from ...tools.recorded.design import Observations
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.verdict import EXPLAINED
 from .analysis import document, folder_of, summary
-from .canvas import document_files, save_files, standalone
 from .figures import Flags, Outcomes, distribution, run_order, scatter
 from .numbers import number
+from .svg import document_files, save_files, standalone
 from .tree_figure import tree
 
 MOST_PICTURED = 20

@@ -13,8 +13,8 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ..shown_range import shown_range
-from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .numbers import Scale, number, scale
+from .svg import BASELINE, FAINT, INK, MITIGATED, canvas
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -36,11 +36,11 @@ from ...tools.ledger.shares import VarianceShares, slow_runs
 from ...tools.ledger.split import STACKS, SplitRuns
 from ...tools.recorded.recorded import RecordedRuns
 from ..render.html import html_page
-from .canvas import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas, save_files
 from .figures import short
 from .ledger import section, states_drawn
 from .ledger_bars import MOST, OTHER
 from .numbers import number
+from .svg import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas, save_files
 
 COLOURS = ("#d55e00", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 """Okabe and Ito's, told apart in every common colour blindness."""

@@ -92,8 +92,8 @@ def refuse(path: Path) -> None:
 
 def save(found: MachineComparison, path: Path) -> list[Path]:
     """Write the page, and beside a Markdown page its picture; return the files."""
-    from .canvas import document_files, save_files
     from .strips import picture
+    from .svg import document_files, save_files
 
     files = document_files(illustrated(document(found, path.stem), {path.stem: picture(found)}), path.stem)
     kept = {".md": (".md", ".svg"), ".html": (".html",)}[path.suffix]

@@ -180,8 +180,8 @@ def save(
     folder: Path,
 ) -> None:
     """Write the page, its pictures, the table and the object into a folder, which is made."""
-    from .canvas import save_files, standalone
     from .strips import distributions, standings  # Matplotlib takes its time
+    from .svg import save_files, standalone
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
     page = doc.illustrated(document(found, pooled), drawn)

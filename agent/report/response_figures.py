@@ -11,9 +11,9 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import NullLocator
 
 from ...tools.sweep.space import Level, Space
-from .canvas import BASELINE, FAINT, INK, MITIGATED, Canvas, canvas
 from .figures import WRITTEN, Floats, in_unit, plain
 from .numbers import level_text, number, scale, statistic_name
+from .svg import BASELINE, FAINT, INK, MITIGATED, Canvas, canvas
 
 if TYPE_CHECKING:  # scikit-learn takes its time, and a sweep has no surface
     from ...tools.surface.explain import Slice, SurfaceExplanation

@@ -16,9 +16,9 @@ from ...tools.recorded.recorded import Observations
 from ...tools.recorded_comparison.compare import ComparedValues, Contrasted
 from ...tools.row import BASELINE as GIVEN
 from ...tools.statistics.comparison.description import Description
-from .canvas import BASELINE, FAINT, INK, MITIGATED, Canvas, canvas
 from .figures import MOST_MARKERS, DrawnArm, Floats, Outcomes, bin_edges, histograms, in_unit, short, window
 from .numbers import Scale
+from .svg import BASELINE, FAINT, INK, MITIGATED, Canvas, canvas
 
 JITTER = 0.28
 """Of the step between two rows."""

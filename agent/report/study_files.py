@@ -11,11 +11,11 @@ from ...tools.statistics.values import FloatArray
 from ...tools.study.effects import CoreReservation, Effect
 from ...tools.study.spreads import outcomes
 from ..run_folder import write
-from .canvas import BASELINE, FAINT, MITIGATED, canvas, document_files
 from .figures import in_unit, plain
 from .numbers import scale
 from .strips import height_of, name_rows, normalised, row_axes
 from .study import StudyResult, document, named
+from .svg import BASELINE, FAINT, MITIGATED, canvas, document_files
 
 MOST_EFFECTS = 40
 

@@ -269,8 +269,8 @@ def _given(name: str) -> TableColumn:
 
 def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> list[str]:
     """Write the report as Markdown and HTML, and the pictures; return the paths. The folder is there."""
-    from .canvas import document_files, save_files
     from .response_figures import fit_figure, front_figure, share_figure, slice_figure  # Matplotlib takes its time
+    from .svg import document_files, save_files
 
     surface = fitted.response
     found, field = best(fitted, surface.record.response, seed=surface.record.seed)

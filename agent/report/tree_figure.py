@@ -5,8 +5,8 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from ...tools.statistics.association.tree import DecisionTree, TreeNode
-from .canvas import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas
 from .numbers import number
+from .svg import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas
 
 LEAF_HEIGHT = 0.32
 """Inches a leaf takes."""

@@ -193,8 +193,8 @@ def write_files(
     from ...tools.document import illustrated
     from ...tools.recorded.write import write as write_table
     from ..render.text import blocks_text
-    from ..report.canvas import document_files
     from ..report.response_figures import figure
+    from ..report.svg import document_files
     from ..report.sweep import answer, document, sweep_summary
 
     cells, folder, subject = list(cell_rows(sweep)), run.folder.path, run.subject

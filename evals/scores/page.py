@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 
 from ...agent.render.html import html_page
 from ...agent.render.text import markdown_page
-from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from ...agent.report.strips import Strip, height_of, row_axes, strips
+from ...agent.report.svg import BASELINE, FAINT, INK, MITIGATED, canvas
 from ...tools.document import Block, Document, Facts, Figure, Headline, Listing, Section, Table
 from .difference import Difference
 from .evaluate import bound_of, missed

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from vgo_agent.agent.render.html import html_page
 from vgo_agent.agent.render.text import MOST_FOLDED, MOST_ROWS, markdown_page, one_line, terminal_text, written
-from vgo_agent.agent.report.canvas import document_files
+from vgo_agent.agent.report.svg import document_files
 from vgo_agent.tools.document import (
     SHARE,
     Block,

@@ -12,7 +12,7 @@ import pytest
 from vgo_agent.agent.record import FinishedRun
 from vgo_agent.agent.report import diagnosis
 from vgo_agent.agent.report.evidence import gather
-from vgo_agent.agent.report.render import outputs
+from vgo_agent.agent.report.report_files import outputs
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.findings import Findings
 from vgo_agent.tools.record import Record

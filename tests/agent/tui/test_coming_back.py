@@ -14,7 +14,7 @@ from textual.widgets import DataTable, Static
 from vgo_agent.agent.chat.actions import do
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.report.render import outputs
+from vgo_agent.agent.report.report_files import outputs
 from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.tui.screens.dialogs import DeleteScreen
