@@ -12,6 +12,8 @@ from .amount import between
 from .case import Case
 from .verdict_words import headline, within
 
+MOST = 0.5
+"""Of the variance: what stays unexplained is said where it is more."""
 Percentiles = tuple[float, float]
 """Between which nine runs in ten lie: the 5th and the 95th percentile."""
 
@@ -62,8 +64,9 @@ def _range(high: float | None, width: float | None) -> Percentiles | None:
 
 def _cause(cause: v.Cause) -> str:
     match cause:
-        case v.Explained(parts=(first, *_)):
-            return _first_part(first)
+        case v.Explained(parts=(first, *_), rest=rest):
+            left = f" {rest.gap_ms:.3g} ms more stay unexplained." if rest and rest.share > MOST else ""
+            return f"{_first_part(first)}{left}"
         case v.NotVisible(held=(first, *_)):
             return f"Slow ones {_spend(first)}."
         case v.NotVisible(slight=slight) if slight:

@@ -105,8 +105,7 @@ def headline(ledger: Ledger) -> str:
 
 
 def _most_of(shares: VarianceShares) -> str:
-    told = [one for one in shares.material if one.gap_interval.low > 0] or shares.material
-    parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in told[:3]]
+    parts = [f"{number(one.gap_ms, 3)} ms {state_words(one.state)}" for one in shares.material[:3]]
     return f": {', '.join(parts)}" if parts else ""
 
 

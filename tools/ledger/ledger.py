@@ -22,9 +22,10 @@ from ..row import FIXED, REQUIRED
 from ..run_table import RunTable
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..subject import Subject
-from .causes import LedgerCause, causes
+from .causes import HALF, LedgerCause, causes
 from .correlates import CallCount, call_count, counts_of
 from .on_cpu import OnCpuEvidence, on_cpu_evidence
+from .recognise import RecognisedFactor
 from .shares import LEAST_MS, MATERIAL, StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SlowRuns, SplitRuns, split_runs
 
@@ -132,6 +133,12 @@ class Ledger(FiniteResult):
     def cause_of(self, state: str) -> LedgerCause | None:
         """The largest part of a state."""
         return next((one for one in self.causes if one.state == state), None)
+
+    def recognised_in(self, state: str) -> RecognisedFactor | None:
+        """The factor of its largest part, or of the next ones that hold at least half as much of the gap."""
+        parts = [one for one in self.causes if one.state == state]
+        large = (one for one in parts if one.gap_ms >= HALF * parts[0].gap_ms)
+        return next((one.recognised for one in large if one.recognised), None)
 
 
 def ledger_of(

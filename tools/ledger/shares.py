@@ -86,8 +86,9 @@ class VarianceShares(FiniteResult):
 
 
 def material(one: StateShare, gap_ms: float) -> bool:
-    """Tell whether a state surely goes with the spread, and with enough of the gap to be worth a look."""
-    return one.share_interval.low > 0 and one.gap_ms >= max(MATERIAL * abs(gap_ms), LEAST_MS)
+    """Tell whether slow runs surely have more of a state, and with enough of the gap for it to be worth a look."""
+    surely = min(one.share_interval.low, one.gap_interval.low) > 0
+    return surely and one.gap_ms >= max(MATERIAL * abs(gap_ms), LEAST_MS)
 
 
 def slow_runs(time_ms: FloatArray, told: SlowRuns | None = None) -> SlowRuns:
@@ -134,9 +135,14 @@ def shares(
 
 
 def portions(parts: Sequence[FloatArray], time_ms: FloatArray, slow: BoolArray, seed: int) -> list[TimePortion]:
-    """What each part of the time of runs, shape (runs,), holds of their spread; runs of both classes are there."""
-    values, runs = np.array([*parts, time_ms]), len(time_ms)
-    chosen = np.random.default_rng(seed).integers(0, runs, (RESAMPLES, runs))
+    """What each part of the time of runs, shape (runs,), holds of their spread; runs of both classes are there.
+
+    Slow and fast runs are drawn with replacement apart, as many as there are: with few of one class a draw of all runs
+    together may have none, and then the share is that of something else.
+    """
+    values, chance = np.array([*parts, time_ms]), np.random.default_rng(seed)
+    classes = [np.flatnonzero(of_class) for of_class in (slow, ~slow)]
+    chosen = np.hstack([rows[chance.integers(0, rows.size, (RESAMPLES, rows.size))] for rows in classes])
     drawn = np.array([_divided(values[:, rows], slow[rows]) for rows in chosen])
     (low_share, low_gap), (high_share, high_gap) = np.nanquantile(drawn, LEVELS, axis=0).tolist()
     share, gap = _divided(values, slow).tolist()
@@ -156,8 +162,6 @@ def _divided(values: FloatArray, slow: BoolArray) -> FloatArray:
     centred = values - values.mean(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = centred @ centred[-1] / (centred[-1] @ centred[-1])
-    if not slow.any() or slow.all():
-        return np.array([share, np.full(len(values), np.nan)])
     return np.array([share, values[:, slow].mean(axis=1) - values[:, ~slow].mean(axis=1)])
 
 

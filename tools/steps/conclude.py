@@ -170,7 +170,7 @@ def _in_states(ledger: Ledger, states: Iterable[StateShare]) -> tuple[v.Located,
             gap_interval=one.gap_interval,
             share=one.share,
             what=largest.words if (largest := ledger.cause_of(one.state)) else "",
-            recognised=largest.recognised if largest else None,
+            recognised=ledger.recognised_in(one.state),
             why=ledger.why(one.state),
         )
         for one in states
