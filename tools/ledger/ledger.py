@@ -152,9 +152,10 @@ def ledger_of(
     """Make the ledger of the runs that carry one; None where there is none.
 
     Of those with stacks where there are some, unless the same states have other gaps in runs without: then keeping the
-    stacks has changed the program. That is told where whole runs without stand for the same. `factors` are recognised
-    in what the states were made of. Runs whose coefficient of variation is at most `steady_cv` are steady.
-    `told`: which rows of the table are slow; else those that carry a ledger tell.
+    stacks has changed the program, which is told where whole runs without stand for the same; what our own process took
+    is no such change, since it is known as that. `factors` are recognised in what the states were made of. Runs whose
+    coefficient of variation is at most `steady_cv` are steady. `told`: which rows of the table are slow; else those
+    that carry a ledger tell.
     """
     made = _either(table, subject, seed, factors, told)
     if made is None:
@@ -177,9 +178,8 @@ def _either(
     if not plain.fits or with_stacks.found_by in IN_CPU_TIME:
         return opened
     whole = shares(with_stacks.time_ms, coarse(with_stacks.states), seed, with_stacks.told)
-    changed = tuple(
-        one.state for one in plain.shares.states if whole and _apart(one, whole.state(one.state), plain.shares.gap_ms)
-    )
+    theirs = (one for one in plain.shares.states if not opened.by_looking(one.state))
+    changed = tuple(one.state for one in theirs if whole and _apart(one, whole.state(one.state), plain.shares.gap_ms))
     return plain.model_copy(update={"changed": changed}) if changed else opened
 
 
