@@ -28,6 +28,10 @@ Known = tuple[int, str, str]
 """What a run in the journal is known by: its pair, its condition, and where it is in no pair its layers."""
 
 
+FEWEST_S = 3
+"""Times the seconds of a limit that the fewest runs may take which say anything."""
+
+
 class Limit(Frozen):
     """Caps beside the deadline of the bench, looked at after each run; a sweep counts its own by cell."""
 
@@ -35,7 +39,7 @@ class Limit(Frozen):
     seconds: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     """By the clock; one run that counts is made for it."""
     least: int = 1
-    """Outcomes without which the rest is worth nothing: for them the time is doubled."""
+    """Outcomes without which the rest is worth nothing: for them there is more time, `FEWEST_S`."""
 
     def reached(self, series: Series) -> Literal["", "run cap", "time cap"]:
         """Name the cap that is reached."""
@@ -43,7 +47,7 @@ class Limit(Frozen):
             return "run cap"
         if self.seconds is None:
             return ""
-        seconds = self.seconds if len(series.outcomes) >= self.least else 2 * self.seconds
+        seconds = self.seconds if len(series.outcomes) >= self.least else FEWEST_S * self.seconds
         over = series.over or (series.outcomes and series.elapsed_s >= seconds)
         return "time cap" if over else ""
 

@@ -17,7 +17,7 @@ from ..case import Case, Choices, Situation, Suggestion, seconds_amounts, whole_
 from ..execution.launcher_time import LauncherTimer
 from ..execution.series import Series
 from ..experiment.conditions import AppliedConditions
-from ..experiment.experiment import Experiment, Limit, carry_out
+from ..experiment.experiment import FEWEST_S, Experiment, Limit, carry_out
 from ..experiment.schedules import Repeat
 from ..failures import HUNG, Failures, failed_words, failures_of
 from ..findings import Findings
@@ -39,7 +39,7 @@ FLOOR = 30
 """Fewer say nothing unless fewer were asked for."""
 LEAST_PROCESSES = 10
 """Runs of a program that give several samples each: what the samples of a run share shows only between runs."""
-SHARE = 0.2
+SHARE = 0.12
 """Of the budget; most of the rest re-measures mitigations, which is where proof comes from."""
 
 
@@ -48,7 +48,7 @@ class MeasureArguments(Arguments):
 
     max_runs: Annotated[int, Field(ge=2, le=100_000)]
     max_seconds: Annotated[float, Field(gt=0, le=LONGEST)]
-    """By the clock; twice as many for the fewest runs that say anything."""
+    """By the clock; three times as many for the fewest runs that say anything."""
 
 
 def fewest(limits: Limits) -> int:
@@ -228,7 +228,7 @@ class MeasureTool(Tool[MeasureArguments, MeasureResult], run=run, measures=True)
         """Run until the rule is content, or runs or seconds are used up."""
         stumble(world, chance)
         least, once = fewest(world.limits), arguments["max_seconds"] / world.run_s
-        paid = max(2, int(max(once, min(least, 2 * once))))
+        paid = max(2, int(max(once, min(least, FEWEST_S * once))))
         runs = min(world.enough, int(arguments["max_runs"]), paid)
         unusable = f"Only {runs} runs count, and a spread needs at least {least}." if runs < least else ""
         stopped = "spread known" if runs == world.enough else "time cap" if runs == paid else "run cap"

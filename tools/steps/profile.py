@@ -37,7 +37,7 @@ from ..statistics.spread import summarise
 from ..statistics.values import LEAST_IN_CLASS
 from ..tool import Tool
 
-RUNS, SHARE = 100, 0.25
+RUNS, SHARE = 100, 0.33
 """Runs with each set of layers at least, since weak causes need them; share of the budget."""
 PLANNED_RUNS, PLANNED_SHARE = 20, 0.1
 """Of a trial: enough to know how many CPUs the program keeps busy; what the counters do, its pairs show."""

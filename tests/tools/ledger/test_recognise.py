@@ -65,6 +65,8 @@ def failing(call, counts=COUNTS):
         ("journal_commits", "peer_on_cpu", "db waits in fdatasync(/x) for jbd2/vda1-8 < jbd2/vda1-8", []),
         ("synchronous_writes", "disk", " < db: fdatasync(/x)", [4.0]),
         ("directory_locks", "kernel_lock", " < make: renameat2", [4.0]),
+        ("directory_lookups", "system", " < openat, make", []),
+        ("directory_lookups", "system", "sh waits in wait4 for find (child) < newfstatat, find (child)", []),
         ("page_cache_misses", "disk", " < sort: read(/data/in)", [4.0]),
         ("major_faults", "disk", " < sort: page fault", [4.0]),
         ("dirty_writeback", "write_throttle", " < cp: write(/x)", [90.0]),

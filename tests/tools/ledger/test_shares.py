@@ -5,7 +5,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.tools.ledger.causes import LedgerCause
+from vgo_agent.tools.ledger.ledger import Ledger
+from vgo_agent.tools.ledger.recognise import RecognisedFactor
 from vgo_agent.tools.ledger.shares import shares
+from vgo_agent.tools.ledger.split import SlowRuns
 
 
 @settings(deadline=None)
@@ -40,3 +44,35 @@ def test_the_state_that_varies_is_material_and_one_that_does_not_is_not():
 def test_of_runs_that_do_not_vary_or_are_few_nothing_is_said():
     assert shares(np.full(30, 5.0), {"user": np.full(30, 5.0)}, seed=1) is None
     assert shares(np.arange(7.0), {"user": np.arange(7.0)}, seed=1) is None
+
+
+def test_three_fast_runs_of_nineteen_show_what_slow_ones_have_more_of():
+    chance = np.random.default_rng(2)
+    slow = np.arange(19) >= 3
+    split = {"socket": 2 + 80 * slow + chance.normal(0, 2, 19), "user": 100 + chance.normal(0, 10, 19)}
+    found = shares(np.sum(list(split.values()), axis=0), split, 1, SlowRuns(slow, "told"))
+    assert found is not None and [one.state for one in found.material] == ["socket"]
+
+
+def test_a_state_that_slow_runs_may_have_no_more_of_is_not_material():
+    chance = np.random.default_rng(2)
+    rare = 60.0 * (np.arange(30) == 3)
+    split = {"interrupt": rare + chance.normal(5, 0.1, 30), "user": 100 + chance.normal(0, 10, 30)}
+    time_ms = np.sum(list(split.values()), axis=0)
+    found = shares(time_ms, split, 1, SlowRuns(time_ms > np.median(time_ms), "told"))
+    interrupt = found and found.state("interrupt")
+    assert found is not None and interrupt is not None
+    assert interrupt.gap_ms > 3 and interrupt.gap_interval.low <= 0
+    assert [one.state for one in found.material] == ["user"]
+
+
+@pytest.mark.parametrize(("second_ms", "factor"), [(2.0, "directory_locks"), (1.4, "")])
+def test_a_part_half_as_large_names_the_factor_of_a_state_whose_first_part_looks_like_none(second_ms, factor):
+    locks = RecognisedFactor(factor="directory_locks", name="Locks", cure="Use another directory.")
+    parts = [
+        LedgerCause.model_construct(state="system", what=what, gap_ms=ms, recognised=known)
+        for what, ms, known in (("write", 3.0, None), ("unlink", second_ms, locks))
+    ]
+    found = Ledger.model_construct(causes=tuple(parts)).recognised_in("system")
+    assert (found.factor if found else "") == factor
+    assert Ledger.model_construct(causes=tuple(parts)).recognised_in("user") is None

@@ -5,8 +5,10 @@ import pytest
 
 from vgo_agent.agent.report.ledger import headline
 from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.knowledge.loader import load
+from vgo_agent.knowledge.time_states import TimeState
 from vgo_agent.layers.probes.lanes import RunLanes
-from vgo_agent.layers.probes.opened import OpenedRun
+from vgo_agent.layers.probes.opened import OpenedPart, OpenedRun
 from vgo_agent.layers.probes.shared_lines import LineSamples
 from vgo_agent.tools.ledger.ledger import ledger_of
 from vgo_agent.tools.ledger.split import SlowRuns, read_cell, split_runs
@@ -66,6 +68,31 @@ def test_where_stacks_change_the_program_its_runs_without_them_tell(looking_chan
     assert found is not None
     assert (found.layer, found.changed) == (("ledger", ("blocked", "on_cpu")) if looking_changes_it else ("stacks", ()))
     assert [one.state for one in found.material] == ["blocked" if looking_changes_it else "sleep"]
+
+
+@pytest.mark.parametrize(("behind", "layer"), [("vgo-agent (this one)", "stacks"), ("make", "ledger")])
+def test_what_we_take_ourselves_is_told_and_what_others_take_with_stacks_on_alone_changes_the_program(behind, layer):
+    chance = np.random.default_rng(4)
+    rows = []
+    for place in range(2 * RUNS):
+        opened, slow = place % 2 == 1, chance.random() < 0.5
+        asleep, busy = 20 * slow + chance.normal(5, 0.3), chance.normal(30, 0.3)
+        waited = 12 * slow + chance.normal(3, 0.1) if opened else chance.uniform(0, 0.02)
+        queue = (TimeState.QUEUE_OTHERS, TimeState.QUEUE_OTHERS, f"behind {behind}", "", waited, 4, (waited,))
+        cell = OpenedRun((OpenedPart(*queue),), (), {}, 0, 0).text()
+        key = "stacks" if opened else "ledger"
+        rows.append(
+            {
+                **{"order": place, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0},
+                **{"outcome": (asleep + busy + waited) / 1e3, "wall_s": (asleep + busy + waited) / 1e3, "failure": ""},
+                **{"layers": "process+ledger+stacks" if opened else "process+ledger"},
+                **{f"{key}.sleep_ms" if opened else f"{key}.blocked_ms": asleep, f"{key}.on_cpu_ms": busy},
+                **{f"{key}.queue_others_ms": waited, **({"stacks.opened": cell} if opened else {})},
+            }
+        )
+    subject = Subject(command=("x",), argv=("x",), directory="/")
+    found = ledger_of(read_runs(write_runs(rows), "t.csv"), subject, 1, load().factors)
+    assert found is not None and found.layer == layer
 
 
 def found_table(found_by, beside_ms=0.0):
