@@ -219,7 +219,8 @@ def _mitigated(evidence: Evidence, text: str) -> Iterator[Passage]:
     cells = [line for line in text.splitlines() if line.startswith("| ")][2:]
     for ratio, line in zip(described.ratios, cells, strict=False):
         shown = claimed(ratio, comparison) or ratio
-        known = _given(ratio.baseline, ratio.other, ratio.value, shown.low, shown.high)
+        level = shown.level if isinstance(shown, Claim) else None
+        known = _given(ratio.baseline, ratio.other, ratio.value, shown.low, shown.high, level)
         yield Passage(f"the comparison's {ratio.statistic}", line, known, evidence.run.subject.unit)
 
 
