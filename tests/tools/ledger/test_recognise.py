@@ -38,6 +38,7 @@ def failing(call, counts=COUNTS):
         ("network_loss", "socket", " < client: recvfrom(socket:[7])", np.full(8, 204.0)),
         ("accept_queue", "socket", " < client: connect(socket:[7])", np.full(8, 1020.0)),
         ("accept_queue", "socket", " < client: connect(socket:[7])", [1020.0]),
+        ("accept_queue", "sleep", "client waits in connect(socket) for server (child) < server (child): pause", []),
         ("resolver_timeout", "poll", " < client: poll", np.full(8, 5003.0)),
         ("blocking_waits", "poll", " < client: poll", np.full(8, 56.1)),
         ("", "poll", " < client: poll", np.geomspace(10, 100, 12)),
