@@ -20,7 +20,7 @@ CPU = max(os.sched_getaffinity(0))
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--launcher", "nothing"], "There is no launcher nothing: name one of these: docker, local, mpirun"),
+        (["--launcher", "nothing"], "There is no launcher nothing: name one of these: copies, docker, local, mpirun"),
         (["--launcher", "ssh"], "The launcher ssh needs host: --launcher ssh:host=HOST"),
         (["--launcher", "ssh:port=2"], "The launcher ssh needs host"),
         (["--launcher", "taskset:cpus=4095"], "started through the launcher taskset, exited with 1"),
