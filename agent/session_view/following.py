@@ -75,10 +75,10 @@ class Following:
                 "read the run with the version that made it."
             ) from error
         self._check(event)
-        self.events.append(event)
         body = event.body
         if isinstance(body, ToolEnd | Approval):
-            self._read_results()
+            self._findings = self._read(event, body.call_id)
+        self.events.append(event)
         if isinstance(body, Decision):
             self._tools[body.call_id] = body.tool
             self._rows = RunArraysBuilder(body.call_id, body.tool)
@@ -100,11 +100,15 @@ class Following:
         if isinstance(body, Approval | ToolStart | ToolEnd) and body.call_id not in self._tools:
             raise self._newer(f"an event of a call that was not chosen ({body.call_id})")
 
-    def _read_results(self) -> None:
-        """Read what has ended; VgoError where a result has another form."""
-        self._findings = Findings(record_of(self.events, self.folder))
-        for kind in GIVEN_BY:
-            self._findings.ended(kind)
+    def _read(self, event: Event, call_id: str) -> Findings:
+        """Read what has ended, with this event; what has another form is no part of any view."""
+        found = Findings(record_of([*self.events, event], self.folder))
+        try:
+            for kind in GIVEN_BY:
+                found.ended(kind)
+        except VgoError as error:
+            raise self._newer(f"a result of another form ({call_id})") from error
+        return found
 
     def _keep(self, end: ToolEnd) -> None:
         if RUNS in end.artefacts and end.call_id not in self._tables:

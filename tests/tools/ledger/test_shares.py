@@ -1,5 +1,7 @@
 """VarianceShares of the variance and gaps between slow and fast runs, by state: they add up, and name what varies."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -10,6 +12,10 @@ from vgo_agent.tools.ledger.ledger import Ledger
 from vgo_agent.tools.ledger.recognise import RecognisedFactor
 from vgo_agent.tools.ledger.shares import shares
 from vgo_agent.tools.ledger.split import SlowRuns
+
+CAUSE: Any = LedgerCause
+LEDGER: Any = Ledger
+"""Of which a test gives the fields that count alone."""
 
 
 @settings(deadline=None)
@@ -70,9 +76,9 @@ def test_a_state_that_slow_runs_may_have_no_more_of_is_not_material():
 def test_a_part_half_as_large_names_the_factor_of_a_state_whose_first_part_looks_like_none(second_ms, factor):
     locks = RecognisedFactor(factor="directory_locks", name="Locks", cure="Use another directory.")
     parts = [
-        LedgerCause.model_construct(state="system", what=what, gap_ms=ms, recognised=known)
+        CAUSE.model_construct(state="system", what=what, gap_ms=ms, recognised=known)
         for what, ms, known in (("write", 3.0, None), ("unlink", second_ms, locks))
     ]
-    found = Ledger.model_construct(causes=tuple(parts)).recognised_in("system")
+    found = LEDGER.model_construct(causes=tuple(parts)).recognised_in("system")
     assert (found.factor if found else "") == factor
-    assert Ledger.model_construct(causes=tuple(parts)).recognised_in("user") is None
+    assert LEDGER.model_construct(causes=tuple(parts)).recognised_in("user") is None
