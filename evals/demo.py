@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 def opening(workload: Workload, steady: bool, budget_s: float, allow: str) -> str:
     """Say what goes on from here, for how long, and what it changes."""
-    put_back = "Settings of this machine that it changes are put back."
-    changes = put_back if allow == "system" else "No setting of this machine is changed."
+    changes = _changes(allow)
     found = find_spec("sklearn")  # an installer that compiles nothing leaves that to the first start
     compiled = found is None or found.cached is None or Path(found.cached).exists()
     lines = (
@@ -41,12 +40,16 @@ def opening(workload: Workload, steady: bool, budget_s: float, allow: str) -> st
 
 def opening_of(program: NamedProgram, budget_s: float, allow: str) -> str:
     """Say the same of a program whose cause nobody knows."""
-    put_back = "Settings of this machine that it changes are put back."
-    changes = put_back if allow == "system" else "No setting of this machine is changed."
     return (
         f"The diagnosis of {program.name}: {program.description}. Nobody put a cause into it, and what makes it vary "
-        f"here is not known. It takes at most {budget_s:.0f} s (--budget). {changes}"
+        f"here is not known. It takes at most {budget_s:.0f} s (--budget). {_changes(allow)}"
     )
+
+
+def _changes(allow: str) -> str:
+    if allow == "system":
+        return "Settings of this machine that it changes are put back."
+    return "No setting of this machine is changed."
 
 
 def _what(workload: Workload, steady: bool) -> str:
@@ -126,26 +129,23 @@ Without a name it takes the first workload of the list that shows its cause on t
         return self._named(settings) if self.program is not None else self._workload(settings)
 
     def _named(self, settings: UserSettings) -> int:
-        from ..agent.commands.subject import on_of
         from .workloads.named import named
 
         if self.name is not None or self.steady:
             raise VgoError("--program names a program of its own: leave NAME and --steady out.")
         program = named(str(self.program))
-        kept = {"timeout_s": settings.timeout_s, "on_failure": settings.on_failure}
-        where = {"on": on_of(self.on, settings), "mixed": self.mixed}
-        subject = program.subject().model_copy(update=kept | where)
+        subject = _settled(program.subject(), settings, self)
         self._tell(settings, opening_of(program, settings.budget_s, settings.allow))
         return self._diagnosed(subject, settings, program.name)
 
     def _workload(self, settings: UserSettings) -> int:
-        from .workloads.registry import surrounded
+        from .workloads.registry import subject_of, surrounded
 
         workload = chosen(self.name)
         steady = bool(self.steady)
         if self.on and (refusal := only_here(workload, steady)):
             raise VgoError(f"{workload.name} cannot run on hosts: {refusal}.")
-        subject = _subject(workload, settings, steady, self)
+        subject = _settled(subject_of(workload, steady), settings, self)
         self._tell(settings, opening(workload, steady, settings.budget_s, settings.allow))
         with surrounded(workload, steady):
             return self._diagnosed(subject, settings, workload.name)
@@ -195,10 +195,10 @@ def only_here(workload: Workload, steady: bool) -> str:
     return "what makes its runs slow is set up around them on this machine only; leave --on out"
 
 
-def _subject(workload: Workload, settings: UserSettings, steady: bool, command: DemoCommand) -> Subject:
+def _settled(subject: Subject, settings: UserSettings, command: DemoCommand) -> Subject:
+    """Take what the settings and the command line say of it."""
     from ..agent.commands.subject import on_of
-    from .workloads.registry import subject_of
 
     kept = {"timeout_s": settings.timeout_s, "on_failure": settings.on_failure}
     where = {"on": on_of(command.on, settings), "mixed": command.mixed}
-    return subject_of(workload, steady).model_copy(update=kept | where)
+    return subject.model_copy(update=kept | where)

@@ -201,8 +201,8 @@ def _ratio(trial: TriedRemedy) -> str:
     match claim:
         case Claim():
             matters = claim.margin if trial.helps == "less" else 1 / claim.margin
-            open_ = claim.direction == "undecided" and claim.excludes(trial.helps)
-            excluded = f", {matters:.2f} is excluded" if open_ else ""
+            without = claim.direction == "undecided" and claim.excludes(trial.helps)
+            excluded = f", {matters:.2f} is excluded" if without else ""
             return f" ({claim.measure} ratio {interval(claim)}{excluded})"
         case TooFew(why=why):
             return f" ({why})"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -76,9 +77,9 @@ class Following:
             ) from error
         self._check(event)
         body = event.body
-        if isinstance(body, ToolEnd | Approval):
-            self._findings = self._read(event, body.call_id)
         self.events.append(event)
+        if isinstance(body, ToolEnd | Approval):
+            self._findings = None
         if isinstance(body, Decision):
             self._tools[body.call_id] = body.tool
             self._rows = RunArraysBuilder(body.call_id, body.tool)
@@ -99,16 +100,16 @@ class Following:
             raise self._newer(f"format {body.format}")
         if isinstance(body, Approval | ToolStart | ToolEnd) and body.call_id not in self._tools:
             raise self._newer(f"an event of a call that was not chosen ({body.call_id})")
+        if isinstance(body, ToolEnd) and body.result is not None:
+            self._check_result(body.call_id, body.result)
 
-    def _read(self, event: Event, call_id: str) -> Findings:
-        """Read what has ended, with this event; what has another form is no part of any view."""
-        found = Findings(record_of([*self.events, event], self.folder))
-        try:
-            for kind in GIVEN_BY:
-                found.ended(kind)
-        except VgoError as error:
-            raise self._newer(f"a result of another form ({call_id})") from error
-        return found
+    def _check_result(self, call_id: str, result: Mapping[str, Any]) -> None:
+        for kind, tool in GIVEN_BY.items():
+            if tool == self._tools[call_id]:
+                try:
+                    kind.model_validate(result)
+                except ValidationError as error:
+                    raise self._newer(f"a result of another form ({call_id})") from error
 
     def _keep(self, end: ToolEnd) -> None:
         if RUNS in end.artefacts and end.call_id not in self._tables:

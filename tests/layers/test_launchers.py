@@ -69,7 +69,13 @@ def test_copies_run_at_once_and_one_that_fails_is_told(tmp_path: Path) -> None:
     meet = f"echo > {tmp_path}/$$; until [ $(ls {tmp_path} | wc -l) = 3 ]; do sleep .01; done"
     assert run("copies:copies=3", "sh", "-c", meet).returncode == 0
     fails = f"mkdir {tmp_path}/first || exit 3"
-    assert run("copies:copies=2", "sh", "-c", fails).returncode == 3
+    assert run("copies:copies=2", "sh", "-c", fails, environment={"failed": "7", "all": "1"}).returncode == 3
+
+
+@pytest.mark.parametrize("copies", ["0", "-1", "some", "1.5"])
+def test_no_copies_are_no_run(copies: str, tmp_path: Path) -> None:
+    assert run(f"copies:copies={copies}", "touch", str(tmp_path / "ran")).returncode == 125
+    assert not (tmp_path / "ran").exists()
 
 
 def test_numactl_binds_cpus_and_memory() -> None:

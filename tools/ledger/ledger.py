@@ -137,8 +137,7 @@ class Ledger(FiniteResult):
     def recognised_in(self, state: str) -> RecognisedFactor | None:
         """The factor of its largest part, or of the next ones that hold at least half as much of the gap."""
         parts = [one for one in self.causes if one.state == state]
-        large = (one for one in parts if one.gap_ms >= HALF * parts[0].gap_ms)
-        return next((one.recognised for one in large if one.recognised), None)
+        return next((one.recognised for one in parts if one.recognised and one.gap_ms >= HALF * parts[0].gap_ms), None)
 
 
 def ledger_of(
@@ -151,11 +150,10 @@ def ledger_of(
 ) -> Ledger | None:
     """Make the ledger of the runs that carry one; None where there is none.
 
-    Of those with stacks where there are some, unless the same states have other gaps in runs without: then keeping the
-    stacks has changed the program, which is told where whole runs without stand for the same; what our own process took
-    is no such change, since it is known as that. `factors` are recognised in what the states were made of. Runs whose
-    coefficient of variation is at most `steady_cv` are steady. `told`: which rows of the table are slow; else those
-    that carry a ledger tell.
+    Of those with stacks where there are some, unless the same states have other gaps in runs without, and not since our
+    own process took time: then keeping the stacks has changed the program, which is told where whole runs without stand
+    for the same. `factors` are recognised in what the states were made of. Runs whose CV is at most `steady_cv` are
+    steady. `told`: which rows of the table are slow; else those that carry a ledger tell.
     """
     made = _either(table, subject, seed, factors, told)
     if made is None:

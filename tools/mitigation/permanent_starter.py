@@ -64,7 +64,8 @@ def slurm(target: PermanentTarget) -> FormatLines:
 def _team(target: PermanentTarget) -> int:
     """Count the threads of an OpenMP runtime that it sets: as it says, or one on each CPU; 0 where it sets none."""
     given = {name: value for name, value in target.apply.environment.items() if name.startswith(_OF_OPENMP)}
-    return int(given.get("OMP_NUM_THREADS", len(target.machine.cpus))) if given else 0
+    outermost = given.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return (int(outermost) if outermost.isdigit() else len(target.machine.cpus)) if given else 0
 
 
 def _not_of_job(apply: Apply) -> str:

@@ -61,9 +61,8 @@ def collector_phase() -> None:
     rounds, of_rounds, of_those = gc.get_threshold()
     heap = [[number] for number in range(HEAP)]
     gc.collect()
-    due = max(
-        (rounds + 1) * ((of_rounds + 2) * (of_those + 1) + 1), HEAP // 4
-    )  # each counter has to pass its threshold
+    # Each counter has to pass its threshold, and is looked at when the one before it has.
+    due = max((rounds + 1) * ((of_rounds + 2) * (of_those + 1) + 1), HEAP // 4)
     kept = [[number] for number in range(due - drawn(0, int(KEPT / 0.4)))]
     if sys.argv[1:]:
         gc.collect()

@@ -436,6 +436,7 @@ def test_a_missing_file_names_those_that_ship(answers):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_each_mode_of_fio_has_a_throughput(answers):
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
