@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -163,7 +164,7 @@ def _screened(screened: ScreenResult, case: Case) -> Iterator[TriedRemedy]:
         )
         for level in [level for level in ran if not level.dropped] or ran
     ]
-    nearest = min(trials, key=lambda one: not _leaves_open(one), default=None)
+    nearest = min(trials, key=lambda one: (not _leaves_open(one), _distance(one)), default=None)
     if nearest is None:
         return
     if _leaves_open(nearest) or len(ran) == 1 or not isinstance(nearest.claim, Claim):
@@ -172,6 +173,12 @@ def _screened(screened: ScreenResult, case: Case) -> Iterator[TriedRemedy]:
     which = f"the nearest, {nearest.values[screened.parameter]}, has the {nearest.claim.measure} ratio"
     none = f"has no level of {screened.parameter} that helps ({which} {interval(nearest.claim)})"
     yield nearest.model_copy(update={"values": dict(case.plan.values), "refuted_by": none})
+
+
+def _distance(trial: TriedRemedy) -> float:
+    """The ratio that was seen, where a smaller one is nearer to a help; infinite where none was."""
+    ratio = trial.claim.ratio if isinstance(trial.claim, Claim) else None
+    return math.inf if ratio is None else ratio if trial.helps == "less" else -ratio
 
 
 def _waiting(case: Case) -> tuple[str, ...]:

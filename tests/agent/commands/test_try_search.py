@@ -78,6 +78,14 @@ def test_a_level_is_refuted_only_where_its_claim_leaves_no_help_open(answers, tm
     assert trial["values"] == {"blocks": "1"} and (trial["claim"]["low"] > 0.66) == (kind == "refuted")
 
 
+def test_of_levels_that_all_harm_the_nearest_is_named(answers, tmp_path):
+    words = ("glibc_tcache", "--search", "blocks=1,3", *SMALL, "--pairs", "20", "-q")
+    code, out, err = answers(*words, "--json", "--", *program(tmp_path, OBEYS))
+    assert code == 0, err
+    (trial,) = json.loads(out)["verdict"]["remedy"]["trials"]
+    assert trial["refuted_by"].startswith("has no level of blocks that helps (the nearest, 3, has the spread ratio ")
+
+
 def test_a_dry_run_shows_each_level_and_runs_nothing(answers, tmp_path):
     words = ("glibc_tcache", "--search", "blocks", "--dry-run", "--json", "--", "true")
     code, out, _ = answers(*words)
