@@ -14,7 +14,7 @@ from ...tools.claim import Claim, in_a_word, interval
 from ...tools.row import Row
 from ...tools.run_table import RUNS
 from ...tools.statistics.values import IntervalEstimate
-from ...tools.study.design import StudyDesign
+from ...tools.study.design import StudyDesign, by_reason
 from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against
 from ...tools.study.study import Study
@@ -60,11 +60,7 @@ def planned(design: StudyDesign, rounds: int) -> str:
 
 
 def _skipped(design: StudyDesign) -> list[str]:
-    """Levels with one reason are in one line."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for one in design.skipped:
-        reasons.setdefault((one.factor, one.reason), []).append(one.level)
-    return [f"Skipped {factor} {', '.join(levels)}: {why}." for (factor, why), levels in reasons.items()]
+    return [f"Skipped {one}." for one in by_reason(design.skipped)]
 
 
 def summary(studied: StudyResult) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,14 @@ class Skipped(Frozen):
     factor: str
     level: str
     reason: str
+
+
+def by_reason(skipped: Iterable[Skipped]) -> list[str]:
+    """Say what cannot be had and why, levels of one reason together."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for one in skipped:
+        reasons.setdefault((one.factor, one.reason), []).append(one.level)
+    return [f"{factor} {', '.join(levels)}: {why}" for (factor, why), levels in reasons.items()]
 
 
 class StudyFactor(Frozen):
@@ -100,7 +108,7 @@ def design(factors: Factors, here: StudyEnvironment, wished: Wished = Wished()) 
     make = partial(_setting, here=here, levels=levels, studied=studied, governed=governed)
     settings = tuple(make(chosen) for chosen in _combinations(studied))
     if not any(len(factor.levels) > 1 for factor in studied):
-        why = "; ".join(f"{one.factor} {one.level}: {one.reason}" for one in skipped)
+        why = "; ".join(by_reason(skipped))
         raise VgoError(
             f"There is nothing to vary here ({why}): use a machine with more cores, or name other --factors."
         )
