@@ -183,8 +183,8 @@ def tree(tasks: Iterable[EndedTask], pid: int, reaper: int) -> list[EndedTask]:
 def totals(tasks: Sequence[EndedTask]) -> dict[str, float]:
     """Sum the delays of the tasks, those that their version of the record has.
 
-    A kind is NaN where a task waited for longer than it lived: a wake-up that overtakes the start of its wait counts
-    from the boot of the machine (seen on Linux 6.18: 23,257 s of disk in a run of 0.3 s).
+    A time is NaN where a task waited for longer than it lived: a wake-up that overtakes the start of its first wait
+    counts from the boot of the machine (seen on Linux 6.18: 23,257 s of disk in a run of 0.3 s); the count holds.
     """
     version = tasks[0].version
     values = {"delay.tasks": float(len(tasks))}
@@ -194,9 +194,8 @@ def totals(tasks: Sequence[EndedTask]) -> dict[str, float]:
             values[f"delay.{name}_count"] = float(sum(count for count, _ in pairs))
             values[f"delay.{name}_ms"] = sum(spent for _, spent in pairs) / 1e6
             if name == "cpu":
-                values["delay.cpu_most_ms"] = (
-                    max((spent for _, spent in pairs), key=lambda one: (math.isnan(one), one)) / 1e6
-                )
+                most = max((spent for _, spent in pairs), key=lambda one: (math.isnan(one), one))
+                values["delay.cpu_most_ms"] = most / 1e6
     if version >= LONGEST_WAIT_SINCE:
         longest = max(NUMBER.unpack_from(task.record, LONGEST_WAIT)[0] for task in tasks) / 1e6
         values["delay.cpu_longest_ms"] = longest if longest <= values["delay.cpu_ms"] else math.nan
@@ -204,10 +203,10 @@ def totals(tasks: Sequence[EndedTask]) -> dict[str, float]:
 
 
 def _possible(task: EndedTask, offset: int) -> tuple[float, float]:
-    """Read count and nanoseconds of a delay; NaN where they cannot be."""
+    """Read count and nanoseconds of a delay; NaN for a time that cannot be."""
     count, spent = PAIR.unpack_from(task.record, offset)
     (lived_us,) = NUMBER.unpack_from(task.record, LIFE)
-    return (count, spent) if spent <= 1000 * (lived_us + CLOCKS_DIFFER_US) else (math.nan, math.nan)
+    return count, spent if spent <= 1000 * (lived_us + CLOCKS_DIFFER_US) else math.nan
 
 
 def refusal(error: OSError) -> str:

@@ -169,8 +169,10 @@ def test_what_others_start_and_end_meanwhile_is_not_counted(spawner, probe):
 def test_a_read_from_the_disk_is_a_wait_for_it(spawner, probe, cold_file):
     # Below a shell, whose main thread reads nothing; past the page cache, in which read-ahead may have it in time.
     read = Launch(("/bin/sh", "-c", f"dd if={cold_file} of=/dev/null bs=4k iflag=direct status=none; true"))
-    cold = spawner.run(read, [probe]).counters
-    assert cold["delay.blkio_count"] > 0 and cold["delay.blkio_ms"] > 0
+    runs = [spawner.run(read, [probe]).counters for _ in range(5)]
+    assert all(run["delay.blkio_count"] > 0 for run in runs)
+    # In one run of thirty Linux 6.18 counts a wait from its boot, which is no time.
+    assert sum(run.get("delay.blkio_ms", 0) for run in runs) > 0
 
 
 def test_records_that_do_not_fit_make_the_cells_missing_and_the_next_run_whole(spawner, accounting):
@@ -256,7 +258,7 @@ def test_a_wait_that_is_longer_than_the_life_of_its_task_is_no_number():
     delays = {"cpu": (3, 2_000_000), "blkio": (2, 23_257_703_555_459)}
     whole = record(16, 8, 7, 8, life_us=300_000, cpu=(1, 1_000_000))
     values = taskstats.totals(list(taskstats.tasks_of(message(whole, record(16, 7, 1, 7, life_us=300_000, **delays)))))
-    assert math.isnan(values["delay.blkio_ms"]) and math.isnan(values["delay.blkio_count"])
+    assert math.isnan(values["delay.blkio_ms"]) and values["delay.blkio_count"] == 2
     assert (values["delay.cpu_count"], values["delay.cpu_ms"]) == (4, 3)
 
 
