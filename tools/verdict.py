@@ -111,7 +111,7 @@ class NotVisible(Frozen):
     hidden: tuple[str, ...] = ()
     """Names of factors that leave no counter, of which a mitigation can be tried here."""
     held: tuple[Located, ...] = Field(default=(), exclude_if=is_empty)
-    """What slow runs spend more in the program's own work, where a ledger was kept: nothing tells why."""
+    """What slow runs spend more, most of it in the program's own work, where a ledger was kept: nothing tells why."""
 
 
 class NotSought(Frozen):

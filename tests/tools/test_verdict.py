@@ -61,7 +61,7 @@ ASLEEP = Located(
     share=0.92,
     what="python3: clock_nanosleep",
 )
-RETRIED = RecognisedFactor(factor="retry_loops", name="Polling", cure="Wait for the event itself.")
+RETRIED = RecognisedFactor(factor="pauses", name="Polling", cure="Wait for the event itself.")
 PARTS: list[tuple[Found | Located, ...]] = [
     (HOPS,),
     (HOPS, Found(factor="page_faults", name="Page faults", column="minor_faults", auc=0.8, p_value=0.02, fell=True)),
@@ -204,7 +204,7 @@ def test_what_a_state_was_recognised_as_stands_in_the_headline_and_its_cure_come
     parts = (ASLEEP.model_copy(update={"recognised": RETRIED}),)
     verdict = Diagnosis(cause=Explained(parts=parts), remedy=NotTried(why="none is known"), evidence=())
     assert "python3: clock_nanosleep, which looks like polling" in headline(verdict)
-    assert next_steps(verdict, Openings())[0] == "Polling: Wait for the event itself (`vgo-agent explain retry_loops`)."
+    assert next_steps(verdict, Openings())[0] == "Polling: Wait for the event itself (`vgo-agent explain pauses`)."
 
 
 def test_what_no_part_explains_is_told_where_it_matters() -> None:

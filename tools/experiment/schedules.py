@@ -142,6 +142,23 @@ def layer_sets(
     return (*([light] if light else []), *map(beside, groups))
 
 
+def not_told_twice(
+    sets: Sequence[LayerSet], included: Mapping[str, Container[str]], fit: float
+) -> tuple[LayerSet, ...]:
+    """Leave out a set of layers that those of another one include, where `fit` runs are fewer than two times `BLOCKS`.
+
+    So few would be cut in two parts, neither of which says anything. What layers cost is seen against bare runs, too.
+    """
+    if fit >= 2 * BLOCKS:
+        return tuple(sets)
+
+    def told(one: LayerSet, other: LayerSet) -> bool:
+        within = [layer for layer in one if any(layer in included.get(each, ()) for each in other)]
+        return bool(within) and all(layer in other or layer in within for layer in one)
+
+    return tuple(one for one in sets if not any(told(one, other) for other in sets if other != one))
+
+
 def rotated(
     sets: Sequence[LayerSet],
     runs: int,

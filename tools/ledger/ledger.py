@@ -135,9 +135,13 @@ class Ledger(FiniteResult):
         return next((one for one in self.causes if one.state == state), None)
 
     def recognised_in(self, state: str) -> RecognisedFactor | None:
-        """The factor of its largest part, or of the next ones that hold at least half as much of the gap."""
+        """The factor of its largest part, or of the next ones that hold at least half as much of the gap.
+
+        One that any part of the state looks like only where none of them shows another.
+        """
         parts = [one for one in self.causes if one.state == state]
-        return next((one.recognised for one in parts if one.recognised and one.gap_ms >= HALF * parts[0].gap_ms), None)
+        known = [one.recognised for one in parts if one.recognised and one.gap_ms >= HALF * parts[0].gap_ms]
+        return min(known, key=lambda one: one.by_state, default=None)
 
 
 def ledger_of(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from ...knowledge.schema import KnownFactor, LedgerMark
 from ..statistics.values import BoolArray, FiniteResult, FloatArray
@@ -28,6 +30,8 @@ class RecognisedFactor(FiniteResult):
     name: str
     cure: str
     """What a user does about it, in one sentence."""
+    by_state: bool = Field(default=False, exclude_if=operator.not_)
+    """All of the state looks like it: another part of the state may show more."""
 
     @property
     def words(self) -> str:
@@ -88,8 +92,9 @@ def recognised(part: PartSeen, factors: Iterable[KnownFactor]) -> RecognisedFact
     ]
     if not marks:
         return None
-    factor = min(marks, key=lambda one: one[:5])[5]
-    return RecognisedFactor(factor=factor.key, name=factor.name, cure=factor.cure)
+    best = min(marks, key=lambda one: one[:5])
+    factor = best[5]
+    return RecognisedFactor(factor=factor.key, name=factor.name, cure=factor.cure, by_state=not best[0])
 
 
 def fits(mark: LedgerMark, part: PartSeen) -> bool:

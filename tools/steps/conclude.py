@@ -101,7 +101,7 @@ def _cause(tried: v.Remedy, case: Case) -> v.Cause:
     late = [one for one in found if located and not (one.held or helped)]
     parts: tuple[v.Found | v.Located, ...] = (*(one for one in found if one not in late), *located, *late)
     parts, places = tuple(sorted(parts, key=_of_the_host)), looks[-1].places
-    if parts or places:
+    if places or found or parts and not _mostly_own_work(ledger, located):
         return v.Explained(parts=(*places, *parts), rest=_rest(ledger, parts) if parts else None)
     if not any(look.blocks for look in looks):
         return v.NotSought(
@@ -141,6 +141,12 @@ def _located(ledger: Ledger | None, suspects: Sequence[RankedFactor], case: Case
     known = filter(None, (case.knowledge.factors.get(factor.factor) for factor in suspects))
     acted_on = {one.state for factor in known for one in ledger.held_by(factor.acts_on)}
     return _in_states(ledger, (one for one in ledger.material if one.state not in (*acted_on, *OWN_WORK)))
+
+
+def _mostly_own_work(ledger: Ledger | None, located: Sequence[v.Located]) -> bool:
+    """Tell whether the program's own work makes more of the variance than all states that are located."""
+    own = ledger.held_by(OWN_WORK) if ledger else ()
+    return sum(one.share for one in own) > sum(one.share for one in located)
 
 
 def _of_the_host(part: v.Found | v.Located) -> bool:
