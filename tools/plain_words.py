@@ -65,7 +65,11 @@ def _range(high: float | None, width: float | None) -> Percentiles | None:
 def _cause(cause: v.Cause) -> str:
     match cause:
         case v.Explained(parts=(first, *_), rest=rest):
-            left = f" {rest.gap_ms:.3g} ms more stay unexplained." if rest and rest.share > MOST else ""
+            left = (
+                f" {rest.gap_ms:.3g} ms more stay unexplained."
+                if rest and rest.share > MOST and rest.gap_ms > 0
+                else ""
+            )
             return f"{_first_part(first)}{left}"
         case v.NotVisible(held=(first, *_)):
             return f"Slow ones {_spend(first)}."

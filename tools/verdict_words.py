@@ -94,6 +94,8 @@ def _cause(cause: Cause) -> str:
 def _rest(rest: UnexplainedRest | None) -> str:
     if rest is None or rest.share < LEAST_REST:
         return ""
+    if rest.gap_ms <= 0:
+        return f"; {100 * rest.share:.2g} % of the variance stay unexplained"
     return f"; {rest.gap_ms:.3g} ms more, {100 * rest.share:.2g} % of the variance, stay unexplained"
 
 
@@ -129,15 +131,16 @@ def _not_visible(cause: NotVisible) -> str:
     if cause.less:
         return (
             f"Slow runs show less of {slight.column} by more than luck ({numbers}), and it should be low: it is not "
-            "what makes them slow"
+            f"what makes them slow{_unexplained(cause, '; they')}"
         )
     return (
         f"The column {slight.column} goes with the slow runs by more than luck and by too little to matter ({numbers})"
+        f"{_unexplained(cause, '; they')}"
     )
 
 
-def _unexplained(cause: NotVisible) -> str:
-    return f", which spend more time {listed([_place(one) for one in cause.held])}" if cause.held else ""
+def _unexplained(cause: NotVisible, who: str = ", which") -> str:
+    return f"{who} spend more time {listed([_place(one) for one in cause.held])}" if cause.held else ""
 
 
 def _remedy(remedy: Remedy) -> str:
