@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from ...layers.probes.region import IN_CPU_TIME, FoundBy
 from ..recorded.recorded import RecordedRuns
 from ..row import FIXED, REQUIRED
 from ..run_table import RunTable
-from ..statistics.values import BoolArray, FiniteResult, FloatArray
+from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
 from ..subject import Subject
 from .causes import HALF, LedgerCause, causes
 from .correlates import CallCount, call_count, counts_of
@@ -179,9 +179,11 @@ def _either(
         return opened or plain
     if not plain.fits or with_stacks.found_by in IN_CPU_TIME:
         return opened
-    whole = shares(with_stacks.time_ms, coarse(with_stacks.states), seed, with_stacks.told)
+    time_ms, told = with_stacks.time_ms, with_stacks.told
+    whole = [shares(time_ms, one, seed, told) for one in (coarse(with_stacks.states), _not_followed(with_stacks))]
     theirs = (one for one in plain.shares.states if not opened.by_looking(one.state))
-    changed = tuple(one.state for one in theirs if whole and _apart(one, whole.state(one.state), plain.shares.gap_ms))
+    others = ((one, [each.state(one.state) if each else None for each in whole]) for one in theirs)
+    changed = tuple(one.state for one, other in others if _apart(one, other, plain.shares.gap_ms))
     return plain.model_copy(update={"changed": changed}) if changed else opened
 
 
@@ -189,18 +191,40 @@ def coarse(states: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Add up what only stacks tell apart."""
     found = dict[str, FloatArray]()
     for name, values in states.items():
-        state = TimeState(name)
-        part = TimeState.ON_CPU if state in ON_CPU_KINDS else TimeState.BLOCKED if state in WAITS else state
+        part = _coarse(TimeState(name))
         found[part] = found.get(part, 0.0) + values
     return found
 
 
-def _apart(one: StateShare, other: StateShare | None, gap_ms: float) -> bool:
-    """Tell whether neither the gap nor the share of a state that matters can be the same: no 95 % interval meets."""
-    if other is None or max(one.gap_ms, other.gap_ms) < MATERIAL * abs(gap_ms):
+def _coarse(state: TimeState) -> TimeState:
+    return TimeState.ON_CPU if state in ON_CPU_KINDS else TimeState.BLOCKED if state in WAITS else state
+
+
+def _not_followed(split: SplitRuns) -> dict[str, FloatArray]:
+    """The same time by what the first task itself was in: without stacks fewer waits are followed to who ends them."""
+    found = {name: values.copy() for name, values in coarse(split.states).items()}
+    for place, run in enumerate(split.opened):
+        for part in run.parts:
+            if (state := _coarse(part.state)) != (own := _coarse(part.own)):
+                found.setdefault(state, np.zeros(len(split.opened)))[place] -= part.ms
+                found.setdefault(own, np.zeros(len(split.opened)))[place] += part.ms
+    return found
+
+
+def _apart(one: StateShare, others: Sequence[StateShare | None], gap_ms: float) -> bool:
+    """Tell whether a state that matters has neither a gap nor a share that another way to count it may have.
+
+    No 95 % interval meets those of the others, or lies between them.
+    """
+    known = [other for other in others if other]
+    if len(known) < len(others) or max(each.gap_ms for each in (one, *known)) < MATERIAL * abs(gap_ms):
         return False
-    intervals = (one.gap_interval, other.gap_interval), (one.share_interval, other.share_interval)
-    return all(max(first.low, second.low) > min(first.high, second.high) for first, second in intervals)
+    gaps, parts = [other.gap_interval for other in known], [other.share_interval for other in known]
+    return not (_meets(one.gap_interval, gaps) or _meets(one.share_interval, parts))
+
+
+def _meets(one: IntervalEstimate, others: Sequence[IntervalEstimate]) -> bool:
+    return one.low <= max(other.high for other in others) and one.high >= min(other.low for other in others)
 
 
 def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[KnownFactor] = ()) -> Ledger | None:

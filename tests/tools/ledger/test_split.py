@@ -45,6 +45,33 @@ def test_a_whole_run_stands_for_the_part_that_a_metric_times_only_if_it_follows_
     assert [one.state for one in found.material] == ([] if set_up_goes_with_it else ["blocked"])
 
 
+def test_a_wait_that_only_stacks_follow_to_who_ends_it_is_no_change_of_the_program():
+    chance = np.random.default_rng(4)
+    rows = []
+    for place in range(2 * RUNS):
+        opened, slow = place % 2 == 1, chance.random() < 0.5
+        waits, busy, asleep = 20 * slow + chance.normal(5, 0.3), chance.normal(30, 0.3), chance.normal(2, 0.3)
+        seconds = (waits + busy + asleep) / 1e3
+        row = {
+            **{"order": place, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0},
+            **{"outcome": seconds, "wall_s": seconds, "failure": ""},
+        }
+        if opened:
+            via = "a waits in read(socket) for b"
+            part = OpenedPart(TimeState.QUEUE_OTHERS, TimeState.SOCKET, "behind c", via, waits, 1, (waits,))
+            cells = {"opened": OpenedRun((part,), (), {}, 0, 0).text(), "queue_others_ms": waits, "sleep_ms": asleep}
+        else:
+            cells = {"blocked_ms": waits, "queue_others_ms": asleep}
+        key = "stacks" if opened else "ledger"
+        rows.append(row | {"layers": f"process+{key}"} | {f"{key}.{name}": value for name, value in cells.items()})
+        rows[-1][f"{key}.on_cpu_ms"] = busy
+    subject = Subject(command=("x",), argv=("x",), directory="/")
+    found = ledger_of(read_runs(write_runs(rows), "t.csv"), subject, seed=1)
+    assert found is not None
+    assert (found.layer, found.changed) == ("stacks", ())
+    assert found.material[0].state == "queue_others"
+
+
 @pytest.mark.parametrize("looking_changes_it", [False, True])
 def test_where_stacks_change_the_program_its_runs_without_them_tell(looking_changes_it):
     chance = np.random.default_rng(4)
