@@ -170,8 +170,8 @@ def cost(built: BuiltProgram) -> CostOfRun:
 
 PAUSED = (TimeState.SLEEP, TimeState.PIPE, TimeState.POLL, TimeState.SOCKET, TimeState.FILE_LOCK, TimeState.THROTTLED)
 """In these a run waits for pauses that are asked for in ms, so that no machine makes it shorter."""
-ROUGH = ("coarse_timers", "shared_line", "subnormal_operands", "random_branches", "split_number")
-"""Of these the processor decides what they cost."""
+ROUGH = ("broken_page", "coarse_timers", "shared_line", "subnormal_operands", "random_branches", "split_number")
+"""Of these the processor and its memory decide what they cost: 20 huge pages took 138 ms to split, later 26 ms."""
 
 
 @pytest.mark.slow
@@ -195,10 +195,9 @@ def shows(state: TimeState, slow: CostOfRun, fast: CostOfRun, planned_s: float, 
     """Tell whether a run with the mechanism shows it by what a busy machine does not change."""
     if state in PAUSED:
         return slow.wall_s > 0.6 * planned_s
-    least_s = 0.1 * planned_s  # what a mechanism costs changes with the machine, as with its free huge pages
-    works = slow.cpu_s > fast.cpu_s + least_s
+    works = slow.cpu_s > fast.cpu_s + 0.2 * planned_s
     if state == TimeState.SYSTEM:  # the kernel counts short stretches of its own by ticks
-        return works or slow.wall_s > fast.wall_s + least_s
+        return works or slow.wall_s > fast.wall_s + 0.2 * planned_s
     if state in (*ON_CPU_KINDS, TimeState.CHILD, TimeState.QUEUE_OWN):
         return works
     return works or slow.switches >= fast.switches or reads  # whoever holds a lock may work meanwhile

@@ -118,6 +118,21 @@ def test_a_state_whose_milliseconds_are_known_comes_before_a_factor_of_which_the
     assert isinstance(moved, Found) and moved.held and isinstance(asleep, Located)
 
 
+@pytest.mark.parametrize(
+    ("user", "sleep", "kind", "states"),
+    [(20.0, 5.0, "not visible", ["user", "sleep"]), (5.0, 20.0, "explained", ["sleep"])],
+)
+def test_a_state_beside_more_of_the_programs_own_work_explains_nothing_and_both_are_told(user, sleep, kind, states):
+    verdict = concluded(ranked(invisible(), user=user, sleep=sleep))
+    told = to_json(verdict)["cause"]
+    assert (told["kind"], [one["state"] for one in told.get("held") or told["parts"]]) == (kind, states)
+    assert "spend more time on a CPU, in the program" in headline(verdict) or kind == "explained"
+
+
+def test_beside_a_counter_a_state_is_told_however_much_own_work_there_is():
+    assert [one.state for one in parts(ranked(bare(), user=20.0, sleep=5.0)) if isinstance(one, Located)] == ["sleep"]
+
+
 @pytest.mark.parametrize("taken", ["stolen", "queue_others"])
 def test_what_others_take_is_taken_out_where_it_matters(taken):
     found = ledger(**{taken: 30.0, "sleep": 1.0})

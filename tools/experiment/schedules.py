@@ -142,7 +142,7 @@ def layer_sets(
     return (*([light] if light else []), *map(beside, groups))
 
 
-def not_told_twice(
+def without_included(
     sets: Sequence[LayerSet], included: Mapping[str, Container[str]], fit: float
 ) -> tuple[LayerSet, ...]:
     """Leave out a set of layers that those of another one include, where `fit` runs are fewer than two times `BLOCKS`.
@@ -151,12 +151,13 @@ def not_told_twice(
     """
     if fit >= 2 * BLOCKS:
         return tuple(sets)
+    return tuple(one for one in sets if not any(_includes(other, one, included) for other in sets))
 
-    def told(one: LayerSet, other: LayerSet) -> bool:
-        within = [layer for layer in one if any(layer in included.get(each, ()) for each in other)]
-        return bool(within) and all(layer in other or layer in within for layer in one)
 
-    return tuple(one for one in sets if not any(told(one, other) for other in sets if other != one))
+def _includes(one: LayerSet, other: LayerSet, included: Mapping[str, Container[str]]) -> bool:
+    """Tell whether the layers of one set tell all that another does, by including what they do not share."""
+    beside = [layer for layer in other if layer not in one]
+    return bool(beside) and all(any(layer in included.get(each, ()) for each in one) for layer in beside)
 
 
 def rotated(

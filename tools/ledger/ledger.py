@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -14,19 +14,20 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import load
 from ...knowledge.schema import KnownFactor
 from ...knowledge.shape import is_empty, is_none
-from ...knowledge.time_states import ON_CPU_KINDS, OTHERS, WAITS, TimeState, measured_as
+from ...knowledge.time_states import OTHERS, TimeState, measured_as
 from ...layers.loader import load_layers
 from ...layers.probes.region import IN_CPU_TIME, FoundBy
 from ..recorded.recorded import RecordedRuns
 from ..row import FIXED, REQUIRED
 from ..run_table import RunTable
-from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntervalEstimate
+from ..statistics.values import BoolArray, FiniteResult, FloatArray
 from ..subject import Subject
 from .causes import HALF, LedgerCause, causes
+from .changed_states import changed_states
 from .correlates import CallCount, call_count, counts_of
 from .on_cpu import OnCpuEvidence, on_cpu_evidence
 from .recognise import RecognisedFactor
-from .shares import LEAST_MS, MATERIAL, StateShare, VarianceShares, shares, slow_runs
+from .shares import LEAST_MS, StateShare, VarianceShares, shares, slow_runs
 from .split import LEDGER, STACKS, SlowRuns, SplitRuns, split_runs
 
 MOST_RESIDUAL = 0.01
@@ -179,52 +180,9 @@ def _either(
         return opened or plain
     if not plain.fits or with_stacks.found_by in IN_CPU_TIME:
         return opened
-    time_ms, told = with_stacks.time_ms, with_stacks.told
-    whole = [shares(time_ms, one, seed, told) for one in (coarse(with_stacks.states), _not_followed(with_stacks))]
-    theirs = (one for one in plain.shares.states if not opened.by_looking(one.state))
-    others = ((one, [each.state(one.state) if each else None for each in whole]) for one in theirs)
-    changed = tuple(one.state for one, other in others if _apart(one, other, plain.shares.gap_ms))
+    theirs = [one for one in plain.shares.states if not opened.by_looking(one.state)]
+    changed = changed_states(theirs, with_stacks, plain.shares.gap_ms, seed)
     return plain.model_copy(update={"changed": changed}) if changed else opened
-
-
-def coarse(states: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Add up what only stacks tell apart."""
-    found = dict[str, FloatArray]()
-    for name, values in states.items():
-        part = _coarse(TimeState(name))
-        found[part] = found.get(part, 0.0) + values
-    return found
-
-
-def _coarse(state: TimeState) -> TimeState:
-    return TimeState.ON_CPU if state in ON_CPU_KINDS else TimeState.BLOCKED if state in WAITS else state
-
-
-def _not_followed(split: SplitRuns) -> dict[str, FloatArray]:
-    """The same time by what the first task itself was in: without stacks fewer waits are followed to who ends them."""
-    found = {name: values.copy() for name, values in coarse(split.states).items()}
-    for place, run in enumerate(split.opened):
-        for part in run.parts:
-            if (state := _coarse(part.state)) != (own := _coarse(part.own)):
-                found.setdefault(state, np.zeros(len(split.opened)))[place] -= part.ms
-                found.setdefault(own, np.zeros(len(split.opened)))[place] += part.ms
-    return found
-
-
-def _apart(one: StateShare, others: Sequence[StateShare | None], gap_ms: float) -> bool:
-    """Tell whether a state that matters has neither a gap nor a share that another way to count it may have.
-
-    No 95 % interval meets those of the others, or lies between them.
-    """
-    known = [other for other in others if other]
-    if len(known) < len(others) or max(each.gap_ms for each in (one, *known)) < MATERIAL * abs(gap_ms):
-        return False
-    gaps, parts = [other.gap_interval for other in known], [other.share_interval for other in known]
-    return not (_meets(one.gap_interval, gaps) or _meets(one.share_interval, parts))
-
-
-def _meets(one: IntervalEstimate, others: Sequence[IntervalEstimate]) -> bool:
-    return one.low <= max(other.high for other in others) and one.high >= min(other.low for other in others)
 
 
 def ledger_of_split(layer: str, split: SplitRuns, seed: int, factors: Iterable[KnownFactor] = ()) -> Ledger | None:

@@ -22,7 +22,7 @@ from ..execution.outcomes import first_of_run
 from ..execution.series import Measuring, Series
 from ..experiment.conditions import AppliedConditions, Condition
 from ..experiment.experiment import Experiment, Limit, carry_out
-from ..experiment.schedules import BARE, LayerSet, Rotation, layer_sets, not_told_twice, rotated
+from ..experiment.schedules import BARE, LayerSet, Rotation, layer_sets, rotated, without_included
 from ..failures import broken_among, failures_of
 from ..findings import Findings
 from ..hosts import hosts_of
@@ -66,7 +66,7 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     included = {spec: [one for one in known if known[one].key in known[spec].includes] for spec in heavy}
     fit = _fitting(arguments.max_seconds, case)
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if known[spec].run}, included)
-    sets = not_told_twice(sets, included, fit)
+    sets = without_included(sets, included, fit)
     named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
     most = {one: min(choice.most_runs.get(spec, arguments.runs) for spec in one) for one in sets}
     rotation = rotated(sets, arguments.runs, case.limits.seed, most, fit)

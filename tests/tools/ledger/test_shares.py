@@ -82,3 +82,14 @@ def test_a_part_half_as_large_names_the_factor_of_a_state_whose_first_part_looks
     found = LEDGER.model_construct(causes=tuple(parts)).recognised_in("system")
     assert (found.factor if found else "") == factor
     assert LEDGER.model_construct(causes=tuple(parts)).recognised_in("user") is None
+
+
+@pytest.mark.parametrize(("second_ms", "factor"), [(2.0, "delayed_acknowledgements"), (1.4, "blocking_waits")])
+def test_what_any_part_of_a_state_looks_like_comes_after_what_one_shows(second_ms, factor):
+    waits = RecognisedFactor(factor="blocking_waits", name="Waiting", cure="Look at the other.", by_state=True)
+    late = RecognisedFactor(factor="delayed_acknowledgements", name="Late", cure="Set TCP_NODELAY.")
+    parts = [
+        CAUSE.model_construct(state="socket", what=what, gap_ms=ms, recognised=known)
+        for what, ms, known in (("read", 3.0, waits), ("recvfrom", second_ms, late))
+    ]
+    assert LEDGER.model_construct(causes=tuple(parts)).recognised_in("socket").factor == factor
