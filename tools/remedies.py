@@ -24,6 +24,13 @@ def costly(mean: float, lower_is_better: bool) -> bool:
     return mean > PRICE if lower_is_better else mean < 1 / PRICE
 
 
+def price(mean: Claim, lower_is_better: bool) -> Literal["shown", "excluded", "open"]:
+    """Tell whether a mean surely is such a price, surely is none, or may be one: by its interval."""
+    low, high = mean.low, math.inf if mean.high is None else mean.high
+    best, worst = (low, high) if lower_is_better else (1 / high if high else math.inf, 1 / low if low else math.inf)
+    return "shown" if best > PRICE else "excluded" if worst <= PRICE else "open"
+
+
 def remedy(case: Case) -> Remedy:
     """Read the record from the strongest statement down to the weakest."""
     return _confirmed(case) or _observed(case) or _unproved(case)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...tools.claim import interval
 from ...tools.document import Block, Command, Figure, Headline, Note
-from ...tools.remedies import costly
+from ...tools.remedies import price
 from ...tools.verdict import Confirmed, Observed, helpful
 from .evidence import Evidence
 
@@ -34,8 +34,8 @@ def _costs(proof: Confirmed | Observed, evidence: Evidence) -> Iterator[str]:
     """The mean, what is promised no longer, who else is concerned, and when it hurts."""
     mean, known = proof.mean, evidence.candidates.get(proof.mitigation)
     if mean and mean.ratio is not None:
-        price = "" if costly(mean.ratio, evidence.run.subject.lower_is_better) else "Nothing in the mean: "
-        yield f"{price}{'it' if price else 'The mean'} is {interval(mean)} times the baseline's."
+        none = price(mean, evidence.run.subject.lower_is_better) == "excluded"
+        yield f"{'Nothing in the mean: it' if none else 'The mean'} is {interval(mean)} times the baseline's."
     if proof.promise:
         yield f"The program then no longer promises: {proof.promise}."
     if known and known.scope != "process":

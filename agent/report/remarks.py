@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...tools.claim import interval
 from ...tools.machine import busy_words
+from ...tools.remedies import price
 from ...tools.results import MeasureResult
 from ...tools.statistics.shape.describe import DistributionShape
 from ...tools.verdict import helpful
@@ -13,8 +14,6 @@ from . import factors, failing, ranks
 from .evidence import Evidence
 from .numbers import number, percent, quantity
 
-MATERIAL = 1.02
-"""A mean ratio whose lower bound lies above it is worth a word."""
 LINKED = 0.3
 """Correlation of neighbouring runs above which their number says less than it seems."""
 
@@ -96,10 +95,8 @@ def _of_effect(evidence: Evidence) -> Iterator[str]:
     if (proof := helpful(evidence.verdict)) is None:
         return
     mean, cv = proof.mean, proof.cv
-    if mean and mean.low > MATERIAL and evidence.run.subject.lower_is_better:
+    if mean and price(mean, evidence.run.subject.lower_is_better) == "shown":
         yield f"It has a price: the mean is {interval(mean)} times the baseline's."
-    if mean and mean.high is not None and mean.high < 1 / MATERIAL and not evidence.run.subject.lower_is_better:
-        yield f"It has a price: the mean falls to {interval(mean)} of the baseline."
     if cv and cv.direction != "less":
         yield f"The spread may have fallen with the mean only: the CV is {interval(cv)} times the baseline's."
     batch = evidence.confirming
